@@ -26,7 +26,8 @@ target_compile_options(
   hone_flags
   INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${CMAKE_BINARY_DIR}=.>
             $<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${CMAKE_SOURCE_DIR}/src/=>
-            $<$<COMPILE_LANGUAGE:CXX>:-fdebug-prefix-map=${CMAKE_BINARY_DIR}=.>)
+            $<$<COMPILE_LANGUAGE:CXX>:-fdebug-prefix-map=${CMAKE_BINARY_DIR}=.>
+            $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-working-directory>)
 
 # Sanitizers: HONE_SANITIZE is what -fsanitize= takes, e.g. "address,undefined".
 if(HONE_SANITIZE)

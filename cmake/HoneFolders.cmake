@@ -35,11 +35,16 @@ function(hone_compile_schemas)
   add_custom_target(hone_schemas DEPENDS ${headers})
 endfunction()
 
-# What code inside src/ (and its tests) may see: its siblings' headers and the generated ones.
+# What code inside src/ (and its tests) may see: its siblings' headers and the third-party libraries.
 function(hone_use_internals target)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
-  target_include_directories(${target} SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/generated)
   target_link_libraries(${target} PRIVATE hone_flags hone_deps)
+endfunction()
+
+# The headers flatc writes, for engine and the folders that may include it. The others do without, so that their
+# compile commands, and hence ccache's direct mode, are the same in every build directory.
+function(hone_use_schemas target)
+  target_include_directories(${target} SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/generated)
   add_dependencies(${target} hone_schemas)
 endfunction()
 
@@ -62,6 +67,9 @@ function(hone_add_folder folder)
   if(sources)
     add_library(${target} STATIC ${sources})
     hone_use_internals(${target})
+    if(folder STREQUAL "engine" OR "engine" IN_LIST ARGN)
+      hone_use_schemas(${target})
+    endif()
     target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR}/include)
     target_compile_definitions(${target} PRIVATE HONE_VERSION="${PROJECT_VERSION}")
     target_link_libraries(${target} PUBLIC ${deps})
@@ -82,6 +90,9 @@ function(hone_add_folder folder)
   if(HONE_TESTS AND tests)
     hone_add_test(hone_${folder}_test unit ${tests})
     target_link_libraries(hone_${folder}_test PRIVATE ${target})
+    if(folder STREQUAL "engine" OR "engine" IN_LIST ARGN)
+      hone_use_schemas(hone_${folder}_test)
+    endif()
   endif()
 endfunction()
 

@@ -34,6 +34,7 @@ function(hone_add_test_folders)
     hone_glob(${CMAKE_SOURCE_DIR}/tests/${folder} sources tests)
     if(tests)
       hone_add_test(hone_tests_${folder} ${label} ${sources} ${tests})
+      hone_use_schemas(hone_tests_${folder})
       target_link_libraries(hone_tests_${folder} PRIVATE hone_api)
       if(TARGET hone) # these folders run the program itself
         add_dependencies(hone_tests_${folder} hone)
