@@ -20,7 +20,16 @@
 
 #if defined(__x86_64__) || defined(_M_X64)
 #define HONE_ISA_X86 1
+// GCC's headers write `__m512 y = y` for an undefined value and then warn about it wherever it is inlined.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #else
 #define HONE_ISA_X86 0
 #endif
