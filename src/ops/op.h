@@ -53,7 +53,8 @@ class InferContext {
   void set_output(size_t i, const TypeInfo& type) { set_output(i, type.dtype, type.shape); }
   /// Contents of an integer output (shape arithmetic); at most kMaxContents elements are kept.
   void set_contents(size_t i, Dims contents);
-  Dim fresh_symbol() { return graph_.fresh_symbol(); }
+  /// A symbol for a dimension that depends on data. Where an output already has a dimension there, that one stays (set_output).
+  Dim fresh_symbol();
 
   /// Axis in [-rank, rank) made non-negative; fails otherwise.
   int axis(int64_t axis, int rank) const;
@@ -69,6 +70,7 @@ class InferContext {
  private:
   ir::Graph& graph_;
   ir::Node& node_;
+  Dims fresh_;  ///< symbols made by this inference
 };
 
 /// One execution of a reference kernel.
