@@ -77,8 +77,9 @@ function(hone_add_folder folder)
       target_compile_definitions(${target} PUBLIC HONE_WITH_CUDA=1)
       target_link_libraries(${target} PRIVATE CUDA::cudart_static)
     endif()
-    if(folder STREQUAL "ops")
-      # The reference gives the same bits everywhere, so the compiler may not contract a product and a sum into an FMA.
+    if(folder STREQUAL "ops" OR folder STREQUAL "backends")
+      # The reference gives the same bits everywhere, so the compiler may not contract a product and a sum into an FMA;
+      # kernels say fma() where they mean it (GCC would contract across intrinsics too).
       target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
     endif()
   else()

@@ -38,8 +38,8 @@
 #define HONE_REGION_AVX2_BEGIN \
     _Pragma("clang attribute push(__attribute__((target(\"avx,avx2,fma\"))), apply_to = function)")
 #define HONE_REGION_AVX512_BEGIN                                                                                  \
-    _Pragma("clang attribute push(__attribute__((target(\"avx,avx2,fma,avx512f,avx512bw,avx512dq,avx512vl\"))), " \
-            "apply_to = function)")
+    _Pragma(                                                                                                  \
+        "clang attribute push(__attribute__((target(\"avx,avx2,fma,avx512f,avx512bw,avx512dq,avx512vl\"))), apply_to = function)")
 #define HONE_REGION_END _Pragma("clang attribute pop")
 #else
 #define HONE_REGION_AVX2_BEGIN _Pragma("GCC push_options") _Pragma("GCC target(\"avx2,fma\")")
