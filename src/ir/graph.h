@@ -20,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -33,6 +34,9 @@ struct Node;
 
 using ValueId = int32_t;
 inline constexpr ValueId kNoValue = -1;  ///< an absent optional input or output
+
+/// Deepest nesting of If/Loop/Scan bodies that import and the text reader accept; deeper models are refused.
+inline constexpr int kMaxSubgraphDepth = 32;
 
 inline constexpr const char* kHoneDomain = "hone";
 inline constexpr const char* kMicrosoftDomain = "com.microsoft";
@@ -66,7 +70,8 @@ struct Value {
   int output_index = 0;         ///< position in producer->outputs
   std::shared_ptr<const Tensor> data;    ///< set for constants (initializers and folded values)
   std::optional<Dims> contents;          ///< elements of a small integer tensor, where known symbolically (shape arithmetic)
-  std::vector<Use> uses;        ///< kept by the Graph; graph outputs are not uses
+  std::vector<Use> uses;        ///< kept by the Graph, in no particular order; graph outputs are not uses
+  int listed_as_output = 0;     ///< how often it stands among the graph's outputs; kept by the Graph
   bool is_const() const { return data != nullptr; }
 };
 
@@ -100,6 +105,8 @@ struct Node {
  private:
   friend class Graph;
   std::list<std::unique_ptr<Node>>::iterator self_;
+  std::vector<int32_t> use_at_;  // use_at_[i]: where this use of inputs[i] stands in Value::uses
+  int32_t mark_ = 0;             // scratch of sort()
 };
 
 // The same accessors for a bare attribute map (kernels see attributes without a node).
@@ -132,18 +139,21 @@ class Graph {
   void rename_value(ValueId id, std::string_view name);
   /// Turns a value into a constant; its producer loses that output.
   void set_constant(ValueId id, Tensor data);
-  /// A symbol that no dimension of this graph uses yet: `prefix0`, `prefix1`, ...
+  /// A symbol that no dimension of this graph, nor of a graph it shares symbols with, uses yet: `prefix0`, `prefix1`, ...
   Dim fresh_symbol(std::string_view prefix = "u");
+  /// Subgraphs and their parent number fresh symbols together: called by whoever makes a subgraph (import, text).
+  void share_symbols(const Graph& parent) { next_symbol_ = parent.next_symbol_; }
 
   // --- interface ---
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const std::vector<ValueId>& outputs() const { return outputs_; }
   ValueId add_input(std::string_view name, TypeInfo type);
   void add_input_value(ValueId id) { inputs_.push_back(id); }
-  void add_output(ValueId id) { outputs_.push_back(id); }
-  void set_output(size_t index, ValueId id) { outputs_[index] = id; }
+  void add_output(ValueId id);
+  void set_output(size_t index, ValueId id);
+  void remove_output(size_t index);
   void remove_input(size_t index) { inputs_.erase(inputs_.begin() + static_cast<std::ptrdiff_t>(index)); }
-  bool is_output(ValueId id) const;
+  bool is_output(ValueId id) const { return value(id).listed_as_output != 0; }
   /// Subgraphs: captures[i] is the value in here of the parent node's i-th captured input.
   std::vector<ValueId> captures;
 
@@ -176,12 +186,24 @@ class Graph {
  private:
   void link(Node* node);
   void unlink(Node* node);
+  void add_use(Node* node, size_t index);
+  void drop_use(Node* node, size_t index);
+  std::string unique_name(std::string_view wanted);
+
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view s) const { return std::hash<std::string_view>{}(s); }
+  };
+  using Counters = std::unordered_map<std::string, int64_t, Hash, std::equal_to<>>;
+  void note_symbols(const TypeInfo& type);
+  std::unique_ptr<Graph> clone(std::shared_ptr<Counters> symbols) const;
 
   std::vector<std::unique_ptr<Value>> values_;
-  std::map<std::string, ValueId, std::less<>> by_name_;
+  std::unordered_map<std::string, ValueId, Hash, std::equal_to<>> by_name_;
+  Counters next_suffix_;  // so that unique names cost no search
   std::list<std::unique_ptr<Node>> nodes_;
   std::vector<ValueId> inputs_, outputs_;
-  int next_symbol_ = 0;
+  std::shared_ptr<Counters> next_symbol_ = std::make_shared<Counters>();  // by prefix; shared with subgraphs
 };
 
 /// A model: the main graph plus what the file says about itself. Functions are inlined at import.
@@ -193,7 +215,8 @@ struct Model {
   std::map<std::string, std::string> metadata;
 };
 
-/// Calls `fn` on every node, subgraphs included, outer first. Iterative: safe at any depth.
+/// Calls `fn` on every node, subgraphs (not bodies) included, outer first. Iterative: safe at any depth. `fn` may change the graph but not
+/// remove the node it is given.
 void for_each_node(Graph& graph, const std::function<void(Graph&, Node&)>& fn);
 
 }  // namespace hone::ir
