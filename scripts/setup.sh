@@ -38,10 +38,12 @@ if ((${#missing[@]})); then
     as_root=(sudo)
   fi
   echo "setup: apt installs ${missing[*]}" >&2
+  log=$(mktemp)
   # A source that other software added may be out of reach; what matters is whether the install then succeeds.
-  "${as_root[@]}" apt-get update -q >/dev/null || echo "setup: apt-get update had errors" >&2
+  "${as_root[@]}" apt-get update -q >"$log" 2>&1 || true
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
-    -o Dpkg::Use-Pty=0 "${missing[@]}" >&2
+    -o Dpkg::Use-Pty=0 "${missing[@]}" >>"$log" 2>&1 || { tail -30 "$log" >&2; rm -f "$log"; exit 1; }
+  rm -f "$log"
 fi
 
 # Python: Debian's own interpreter, whatever version manager comes first on PATH.
