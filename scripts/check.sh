@@ -17,6 +17,7 @@ stage() { # stage NAME COMMAND...
 }
 
 layers() { python3 scripts/check_layers.py --self-test && python3 scripts/check_layers.py; }
+docs() { python3 scripts/check_docs.py --self-test && python3 scripts/check_docs.py; }
 
 # Warnings are errors here, and only here: a newer compiler than ours should still build the tree.
 configure() { cmake --preset release -DHONE_WERROR=ON >/dev/null; }
@@ -64,6 +65,7 @@ nvcc_only() { cmake --preset release -B build-cuda -DCMAKE_CUDA_ARCHITECTURES=90
 stage "set-up" bash scripts/setup.sh
 stage "format" bash scripts/format.sh check
 stage "layers" layers
+stage "documentation" docs
 stage "size" python3 scripts/size.py
 stage "configure" configure
 stage "build, warnings are errors" cmake --build build
