@@ -131,13 +131,13 @@ def one(rng, model, name, dtype, shape, values):
     return rng.integers(0, vocabulary(model, name) or 2, shape).astype(dtype)
 
 
-def make(model, name, seed=SEED, dims=None, batch=None):
+def make(model, name, seed=SEED, dims=None, batch=None, shapes=None):
     """Inputs for an onnx.ModelProto. `name` is its row in the tables above (unknown names are fine), `dims` sizes for symbols, `batch`
-    the size of a free first dimension."""
+    the size of a free first dimension, `shapes` {input: shape} in place of SHAPES' row."""
     rng = np.random.default_rng(seed)
     feeds = {}
     for key, (dtype, sizes) in declared(model).items():
-        known = SHAPES.get(name, {}).get(key)
+        known = (shapes or SHAPES.get(name, {})).get(key)
         shape = list(known or [s if isinstance(s, int) and s > 0 else (dims or {}).get(s, 1) for s in sizes])
         if batch and sizes and not (isinstance(sizes[0], int) and sizes[0] > 0):
             shape[0] = batch
