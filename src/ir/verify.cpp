@@ -50,6 +50,7 @@ class Verifier {
       if (!defined.insert(id).second) report("capture '" + v.name + "' is an input or captured twice");
     }
     for (const auto& n : g.nodes()) node(g, *n, &defined, work);
+    if (uses_ != 0) report("values and nodes disagree on the number of uses");
     std::unordered_map<ValueId, int> listed;
     for (const ValueId id : g.outputs()) {
       if (!in_range(g, id)) return report("a graph output is not a value");
@@ -69,6 +70,7 @@ class Verifier {
   static bool in_range(const Graph& g, ValueId id) { return id >= 0 && static_cast<size_t>(id) < g.num_values(); }
 
   void values(const Graph& g) {
+    uses_ = 0;
     std::unordered_set<std::string_view> names;
     for (size_t i = 0; i < g.num_values(); ++i) {
       const Value& v = g.value(static_cast<ValueId>(i));
@@ -87,7 +89,7 @@ class Verifier {
           report("value '" + v.name + "' lists a use that is none");
         }
       }
-      uses_ += v.uses.size();
+      uses_ += static_cast<int64_t>(v.uses.size());
     }
   }
 
@@ -118,8 +120,6 @@ class Verifier {
       }
       if (!defined->insert(id).second) report("value '" + v.name + "' is defined twice");
     }
-    if (&n == g.nodes().back().get() && uses_ != 0) report("values and nodes disagree on the number of uses");
-    if (&n == g.nodes().back().get()) uses_ = 0;
     subgraphs(n, work);
   }
 
@@ -156,7 +156,7 @@ class Verifier {
   }
 
   std::string path_;
-  size_t uses_ = 0;  // uses listed by values, less the inputs met so far
+  int64_t uses_ = 0;  // uses listed by values, less the inputs met so far
 };
 
 }  // namespace
