@@ -2,8 +2,19 @@
 //
 //   Conv(f32[1,64,56,56]:nhwc, f32[64,64,3,3]*) {pads=[1,1,1,1] strides=[1,1]} +bias(f32[64]*) +add(f32[1,64,56,56]:nhwc) +relu -> f32[1,64,56,56]:nhwc
 //
-// Operand: dtype, dimensions, `:layout` unless plain, `*` when constant, `_` when absent. Attributes in alphabetical order. Each post-op that
-// takes a tensor names it; those operands follow the anchor's own in `srcs`, in order. parse(text(p)) == p for every problem.
+// Operand: dtype, dimensions, `:layout` unless plain, `*` when constant with the values in braces where they are kept, `_` when absent. A
+// source that was printed before is `%index`, one out of order `%index=operand`. Attributes in alphabetical order: `a=1 b=1.0 c="text"
+// d=[1,2] e=[1.0] f=f[] g=s[] h=i64[2]#hex`. Each post-op that takes a tensor names it. parse(text(p)) == p for every problem.
+//   +clip(0.0,6.0)   +gelu   +program(%0, f32[64]; mul(0,1); sigmoid(2); const(0.5); mul(3,4))   +convert(f32[]*, u8[]*)
+//
+// What a fused layer's body may be (check_body says which rule is broken):
+//   - the anchor comes first, and its inputs are the layer's first inputs, in order; further inputs are sources of post-ops;
+//   - srcs[i] of the derived problem is input i of the node;
+//   - after it come Add/Mul/Sub/Div/Min/Max/Pow/Sum, activations and Identity on floats. The running value is what the SSA chain says it is; a stretch
+//     in which it is used more than once becomes one program;
+//   - scalars that are parameters (bounds of Clip, 0.5 of x*0.5) are constants of the body, tensors are inputs of the layer;
+//   - each post-op keeps the anchor's shape; the last running value is output 0, other outputs are the anchor's own further ones;
+//   - with no anchor the whole body is one program over the layer's inputs: op "Pointwise", num_anchor_srcs 0, post[0].srcs its inputs.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +34,8 @@ struct Operand {
   Shape dims;
   Layout layout = Layout::kPlain;
   bool constant = false;            ///< a weight: known at build, may be packed
+  /// Values of a constant integer operand of at most 16 elements (axes, pads, sizes): they decide what the operator does.
+  std::optional<std::vector<int64_t>> contents;
   bool present() const { return dtype != DType::kUndefined; }
   friend bool operator==(const Operand&, const Operand&) = default;
 };
@@ -72,13 +85,14 @@ struct PwProgram {
 /// What an anchor's result goes through, in order, before it is stored. The list is closed.
 struct PostOp {
   enum class Kind : uint8_t {
-    kBias,     ///< + src, broadcast: extent C along the channel axis (dim 1 of conv-like, last dim of matmul-like), 1 elsewhere
+    kBias,     ///< + src, broadcast: extent C along the channel axis (dim 1 of conv-like, last dim of matmul-like), 1 elsewhere;
+               ///< [C,1,1] and [C] are both read so behind a Conv
     kScale,    ///< * src, broadcast the same way
     kAdd,      ///< + src, any shape that broadcasts to the result
     kMul,      ///< * src, likewise
     kAct,      ///< activation (kClip included)
-    kProgram,  ///< pointwise program; register 0 is the running value, the others are sources
-    kConvert,  ///< to the destination's dtype with requantisation: round(x / scale) + zero_point, saturating
+    kProgram,  ///< pointwise program; register 0 is the running value (after an anchor), the others are sources
+    kConvert,  ///< to the destination's dtype; with sources scale, zero_point (one element each): round(x / scale) + zero_point, saturating
   };
   Kind kind = Kind::kAct;
   Act act = Act::kIdentity;
