@@ -26,11 +26,11 @@ const char* error_code_name(ErrorCode code);
 
 /// Where an error happened, in the model's own terms. Empty fields do not apply.
 struct ErrorContext {
-  std::string stage;   ///< import, infer, optimize, plan, load, bind, run ...
-  std::string node;    ///< ONNX node name
-  std::string op;      ///< domain::name
+  std::string stage = {};   ///< import, infer, optimize, plan, load, bind, run ...
+  std::string node = {};    ///< ONNX node name
+  std::string op = {};      ///< domain::name
   int64_t opset = 0;   ///< opset the model imports for that domain
-  std::string tensor;  ///< name and type, as `name f32[1,3,224,224]`
+  std::string tensor = {};  ///< name and type, as `name f32[1,3,224,224]`
 };
 
 /// One error: code, what went wrong, where, and what to do about it.

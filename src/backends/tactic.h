@@ -33,7 +33,7 @@ struct Support {
 };
 
 /// Pointers of one execution. srcs and dsts follow the problem's operands (null where absent); constants with a packing arrive packed.
-/// Alignment: 64 bytes. `workspace` has Prepared::workspace_bytes() bytes.
+/// Alignment: 64 bytes for constants, arena and workspace; the caller's inputs and outputs are aligned to their element only. `workspace` has Prepared::workspace_bytes() bytes.
 struct RunArgs {
   const void* const* srcs = nullptr;
   void* const* dsts = nullptr;

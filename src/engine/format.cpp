@@ -34,6 +34,7 @@ struct Header {
   uint64_t body_bytes;     // header + sections
   uint64_t meta_hash;      // XXH3-64 of manifest, plan, graph
   uint64_t body_hash[2];   // XXH3-128 (low, high) of everything after the header up to body_bytes
+  uint64_t reserved;       // 0
   uint64_t header_hash;    // XXH3-64 of the bytes before this field
 };
 static_assert(sizeof(Header) == 128);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/tactic.h"
 #include "base/thread_pool.h"
 #include "engine/engine.h"
 #include "engine/memory_plan.h"
@@ -23,6 +24,7 @@ struct Bound {
   std::vector<int64_t> workspace_offsets;  ///< per step
   std::vector<std::unique_ptr<backends::Prepared>> prepared;  ///< per step; null for aliases, host ops and steps with unknown shapes
   std::vector<int64_t> bytes;              ///< per plan value
+  std::vector<int> first, last;            ///< steps that define and last use a value (alias roots)
   engine::MemoryPlan memory;
   int bucket = 0;
   std::vector<std::string> events;         ///< outside the tuned range, ...

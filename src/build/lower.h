@@ -1,0 +1,38 @@
+// From an optimised graph to a plan: layouts, aliases, reorders, packed constants, one step a layer.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backends/backend.h"
+#include "engine/engine.h"
+#include "ir/graph.h"
+
+namespace hone::build {
+
+/// A tactic that can run a problem, with the layouts it wants filled into `problem`.
+struct Candidate {
+  const backends::Tactic* tactic = nullptr;
+  ops::Problem problem;
+};
+
+/// Picks one of the candidates (never empty, fastest first by heuristic). The tuner answers from measurements.
+using Chooser = std::function<size_t(const std::vector<Candidate>&, engine::TacticChoice*)>;
+
+struct LowerOptions {
+  backends::Target target;
+  engine::Profile profile;       ///< concrete opt shapes give the problems their dimensions
+  std::vector<engine::Profile> all_profiles;
+  Chooser choose;                ///< null: the first candidate
+  bool strict_f32 = false;       ///< refuse tactics of class `transforms` beyond Winograd F(2x2)
+};
+
+/// REQUIRES an inferred graph. Errors: kNoTactic listing each tactic's reason.
+engine::Engine lower(const ir::Graph& graph, const LowerOptions& options);
+
+/// Values of the graph's input symbols under concrete input shapes; throws kInvalidArgument naming input and dimension on a contradiction.
+ir::SymbolValues bind_symbols(const ir::Graph& graph, const std::map<std::string, Shape>& shapes);
+
+}  // namespace hone::build
