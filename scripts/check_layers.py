@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
-CODE = (".h", ".cpp", ".cu", ".cuh", ".inc", ".c", ".hpp")
+CODE = (".h", ".cpp", ".cu", ".cuh", ".inc", ".inl", ".c", ".hpp")
 CLIENTS = ("cli", "server", "python")
 HEAVY = ("nlohmann/", "CLI/", "fmt/", "toml++/")
 CUDA = ("cuda", "cublas", "cudnn", "nvrtc", "cooperative_groups", "mma.h")
@@ -126,6 +126,7 @@ def self_test():
         "src/base/up.cpp": '#include "ir/g.h"\n',
         "src/stats/side.cpp": '#include "ir/g.h"\n',
         "src/optimize/up.inc": '#include "backends/tactic.h"\n',
+        "src/backends/kernels/up.inl": '#include "tune/tuner.h"\n',
         "src/runtime/tuned_test.cpp": '#include "tune/tuner.h"\n',
         "src/ops/short.cpp": '#include "b.h"\n',
         "src/ops/dots.cpp": '#include "../ops/b.h"\n',

@@ -6,7 +6,7 @@ mode=${1:-check}
 shift || true
 if (($#)); then files=("$@"); else
   cd "$(dirname "${BASH_SOURCE[0]}")/.."
-  mapfile -t files < <(python3 scripts/changed.py .cpp .h .cu .cuh)
+  mapfile -t files < <(python3 scripts/changed.py .cpp .h .inl .cu .cuh)
 fi
 ((${#files[@]})) && [[ -n "${files[0]}" ]] || { echo "format: no C++ file changed"; exit 0; }
 command -v clang-format-16 >/dev/null || { echo "format: clang-format-16 is not installed; run scripts/setup.sh" >&2; exit 2; }

@@ -11,7 +11,7 @@ import sys
 MAX_BYTES = 24 << 20
 MAX_LINES = 700
 AIM_LINES = 400
-SOURCE = (".cpp", ".h", ".cu", ".cuh", ".py", ".sh", ".cmake")
+SOURCE = (".cpp", ".h", ".inl", ".cu", ".cuh", ".py", ".sh", ".cmake")
 
 
 def judge(sizes):
