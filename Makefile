@@ -4,7 +4,8 @@
 # make check    what CI runs: format, layers, size, clang-tidy, all conformance, sanitizers, fuzzers, tests
 # make test-all what test leaves out; hours
 # make fix      clang-format on files changed since the merge base
-# make bench    build and run the benchmarks;  make conformance, make zoo: those suites alone
+# make bench    build and run the benchmarks;  make conformance: all of ONNX's node tests;
+# make zoo: real pretrained models against ONNX Runtime
 # make docs     generated documentation into build/docs
 .PHONY: release demo test test-all check fix bench conformance zoo docs clean
 
@@ -31,10 +32,12 @@ bench: release
 	@for program in build/bench/*; do if [ -x "$$program" ] && [ -f "$$program" ]; then "$$program" || exit 1; fi; done
 
 conformance: release
+	@bash scripts/setup.sh --no-check
 	@.venv/bin/python scripts/conformance.py
 
 zoo: release
-	@.venv/bin/python scripts/zoo.py
+	@bash scripts/setup.sh --no-check
+	@.venv/bin/python scripts/compare_graphs.py --set zoo
 
 docs: release
 	@python3 scripts/gen_docs.py

@@ -15,10 +15,8 @@ if [[ -f scripts/conformance.py ]]; then
   echo "== ONNX conformance"
   .venv/bin/python scripts/conformance.py
 fi
-if [[ -f scripts/zoo.py ]]; then
-  echo "== zoo"
-  .venv/bin/python scripts/zoo.py
-fi
+echo "== every graph, the zoo and the demo's model against ONNX Runtime"
+.venv/bin/python scripts/compare_graphs.py --set all
 echo "== ThreadSanitizer"
 cmake --preset tsan >/dev/null
 cmake --build build-tsan
