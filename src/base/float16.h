@@ -1,7 +1,7 @@
 // Narrow floating types: f16, bf16, the 8-bit types of ONNX, f4e2m1 and the power-of-two scale f8e8m0.
 //
-// Math: decoding is exact. Encoding rounds the real value once, to nearest with ties to even, from f32 or f64 alike; subnormals are kept.
-// Overflow, [x] being the rounded value and max the largest finite one:
+// Math: decoding is exact. Encoding rounds the real value once, to nearest with ties to even, from f32 or f64
+// alike; subnormals are kept. Overflow, [x] being the rounded value and max the largest finite one:
 //   f16, bf16            [x] > max and inf give inf
 //   f8, saturate         [x] > max and inf give max (of the sign)
 //   f8, not saturating   [x] > max and inf give inf in f8e5m2, NaN in the others (they have no inf)
@@ -19,10 +19,10 @@ namespace hone {
 /// How a small binary float lays out its bits: sign, `exp` bits, `man` bits.
 struct NarrowFormat {
   enum class Specials : uint8_t {
-    kIeee,     ///< all-ones exponent: inf and NaN
-    kFn,       ///< no inf; NaN is all ones below the sign
-    kFnuz,     ///< no inf, no -0; NaN is the pattern of -0
-    kNone,     ///< no inf, no NaN
+    kIeee,  ///< all-ones exponent: inf and NaN
+    kFn,    ///< no inf; NaN is all ones below the sign
+    kFnuz,  ///< no inf, no -0; NaN is the pattern of -0
+    kNone,  ///< no inf, no NaN
   };
   int exp;
   int man;
@@ -93,18 +93,20 @@ inline uint32_t narrow_encode(const NarrowFormat& f, double x, bool saturate) {
   uint32_t bits = 0;
   bool overflow = magnitude == 0x7ff0000000000000ull;
   if (!overflow && magnitude != 0) {
-    // Exponent of the unit in the last place that x is rounded to: that of its binade, not below the subnormals' one.
+    // Exponent of the unit in the last place that x is rounded to: that of its binade, not below the
+    // subnormals' one.
     const int binade = static_cast<int>(magnitude >> 52) - 1023;  // f64 subnormals are far below every format
     const int min_binade = 1 - f.bias;
     const int ulp = (binade < min_binade ? min_binade : binade) - f.man;
-    // q = |x| / 2^ulp, exact, is below 2^(man+1); what is below a quarter of the last place rounds to 0 anyway.
+    // q = |x| / 2^ulp, exact, is below 2^(man+1); what is below a quarter of the last place rounds to 0
+    // anyway.
     double q = 0;
     if (binade - ulp >= -2) q = std::bit_cast<double>(magnitude) * pow2(-ulp);
     const auto floor_q = static_cast<uint32_t>(q);
     const double rest = q - floor_q;
     uint32_t r = floor_q;
     if (rest > 0.5 || (rest == 0.5 && (r & 1) != 0)) ++r;
-    const int e = ulp + f.man - min_binade;  // 0 for the lowest normal binade and the subnormals
+    const int e = ulp + f.man - min_binade;          // 0 for the lowest normal binade and the subnormals
     bits = r + (static_cast<uint32_t>(e) << f.man);  // the hidden bit of r carries into the exponent
     overflow = e > (1 << f.exp) || bits > f.max_bits();
   }
@@ -143,7 +145,8 @@ inline uint16_t f32_to_f16(float x) {
     const uint32_t rounded = magnitude + 0x0fffu + ((magnitude >> 13) & 1u);
     return static_cast<uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
   }
-  // Subnormal results: adding 0.5 puts 2^-24 at the last bit of the f32 mantissa, which rounds to nearest even.
+  // Subnormal results: adding 0.5 puts 2^-24 at the last bit of the f32 mantissa, which rounds to nearest
+  // even.
   const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
   return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
 }
@@ -183,7 +186,8 @@ enum class E8M0Round : uint8_t {
   kDown,     ///< to the power of two not above x
   kNearest,  ///< to the nearest power of two, ties up
 };
-/// Out of range, zero included: the nearest end of the range with `saturate`, else NaN. Negative values and NaN give NaN.
+/// Out of range, zero included: the nearest end of the range with `saturate`, else NaN. Negative values and
+/// NaN give NaN.
 inline uint8_t to_f8e8m0(double x, E8M0Round round = E8M0Round::kUp, bool saturate = true) {
   if (std::isnan(x) || x < 0) return 0xff;
   if (std::isinf(x)) return saturate ? 0xfe : 0xff;

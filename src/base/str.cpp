@@ -7,9 +7,12 @@
 namespace hone {
 namespace {
 
-// Length of the UTF-8 sequence at s[i], 0 when it is malformed (overlong, surrogate or beyond U+10FFFF included).
+// Length of the UTF-8 sequence at s[i], 0 when it is malformed (overlong, surrogate or beyond U+10FFFF
+// included).
 size_t utf8_length(std::string_view s, size_t i) {
-  const auto byte = [&](size_t k) -> unsigned { return i + k < s.size() ? static_cast<unsigned char>(s[i + k]) : 0; };
+  const auto byte = [&](size_t k) -> unsigned {
+    return i + k < s.size() ? static_cast<unsigned char>(s[i + k]) : 0;
+  };
   const auto tail = [&](size_t k) { return (byte(k) & 0xc0u) == 0x80u; };
   const unsigned b = byte(0);
   if (b < 0x80) return 1;
@@ -87,7 +90,8 @@ std::string_view trim(std::string_view s) {
 
 bool glob_match(std::string_view pattern, std::string_view s) {
   size_t p = 0, i = 0;
-  size_t star = std::string_view::npos, resume = 0;  // the last `*` seen, and where its match may be made longer
+  size_t star = std::string_view::npos,
+         resume = 0;  // the last `*` seen, and where its match may be made longer
   while (i < s.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;

@@ -17,12 +17,14 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 std::string join_some(const std::vector<std::string>& parts, std::string_view separator, size_t limit);
 /// Without leading and trailing spaces, tabs and line ends.
 std::string_view trim(std::string_view s);
-/// True when `pattern` matches all of `s`: `*` any run of characters, `?` any one character. Linear in practice, no recursion.
+/// True when `pattern` matches all of `s`: `*` any run of characters, `?` any one character. Linear in
+/// practice, no recursion.
 bool glob_match(std::string_view pattern, std::string_view s);
 
 /// In double quotes; `\` `"`, controls and bytes that are not UTF-8 are escaped as \\ \" \n \t \r \xNN.
 std::string quote(std::string_view s);
-/// Reads a quoted string at the start of `s`; advances `s` past it. nullopt (and `s` unchanged) when malformed.
+/// Reads a quoted string at the start of `s`; advances `s` past it. nullopt (and `s` unchanged) when
+/// malformed.
 std::optional<std::string> unquote(std::string_view* s);
 
 /// Shortest text that reads back to the same value: `0.1`, `1e-05`, `inf`, `-inf`, `nan`.
@@ -37,7 +39,8 @@ std::string time_text(double ns);
 /// Lower-case hexadecimal, 16 digits.
 std::string hex_text(uint64_t v);
 
-/// The whole of `s` as a decimal integer; nullopt for anything else, overflow included. No leading `+` or space.
+/// The whole of `s` as a decimal integer; nullopt for anything else, overflow included. No leading `+` or
+/// space.
 std::optional<int64_t> parse_i64(std::string_view s);
 /// The whole of `s` as a number (`inf`, `nan` included).
 std::optional<double> parse_f64(std::string_view s);

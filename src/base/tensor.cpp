@@ -15,7 +15,8 @@ namespace {
 constexpr size_t kAlignment = 64;
 
 std::shared_ptr<void> allocate(int64_t bytes) {
-  // One extra vector of slack: kernels may load whole vectors at the tail. Never null, so that empty tensors have an address.
+  // One extra vector of slack: kernels may load whole vectors at the tail. Never null, so that empty tensors
+  // have an address.
   const size_t size = (static_cast<size_t>(bytes) + 2 * kAlignment - 1) / kAlignment * kAlignment;
   void* p = std::aligned_alloc(kAlignment, size);
   if (p == nullptr) {
@@ -72,7 +73,8 @@ int64_t numel(const Shape& shape) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   int64_t n = 1;
   for (const int64_t d : shape) {
-    if (!try_mul(n, d, &n)) throw Error(ErrorCode::kInvalidModel, "the element count of a tensor overflows 64 bits");
+    if (!try_mul(n, d, &n))
+      throw Error(ErrorCode::kInvalidModel, "the element count of a tensor overflows 64 bits");
   }
   return n;
 }
@@ -129,8 +131,8 @@ Tensor Tensor::f32_scalar(float value) { return of<float>(DType::kF32, {}, {valu
 Tensor Tensor::reshaped(Shape shape) const {
   const int64_t count = hone::numel(shape);
   if (count != numel_) {
-    throw Error(ErrorCode::kInternal,
-                "reshape of " + type_text() + " to " + hone::type_text(dtype_, shape) + " changes the element count");
+    throw Error(ErrorCode::kInternal, "reshape of " + type_text() + " to " + hone::type_text(dtype_, shape) +
+                                          " changes the element count");
   }
   Tensor t = *this;
   t.shape_ = std::move(shape);

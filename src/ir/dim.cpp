@@ -37,7 +37,8 @@ bool same_atoms(const std::vector<AtomPtr>& x, const std::vector<AtomPtr>& y) {
   return x.size() == y.size() && std::equal(x.begin(), x.end(), y.begin(), same_atom);
 }
 
-// Monomial order: by degree, then lexicographic. It is compatible with multiplication, which long division needs.
+// Monomial order: by degree, then lexicographic. It is compatible with multiplication, which long division
+// needs.
 bool before(const Term& x, const Term& y) {
   if (x.atoms.size() != y.atoms.size()) return x.atoms.size() > y.atoms.size();
   for (size_t i = 0; i < x.atoms.size(); ++i) {
@@ -50,8 +51,8 @@ bool before(const Term& x, const Term& y) {
 bool plain_name(std::string_view s) {
   if (s.empty() || (s[0] >= '0' && s[0] <= '9')) return false;
   return std::all_of(s.begin(), s.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == ':' ||
-           c == '/';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == ':' || c == '/';
   });
 }
 
@@ -84,14 +85,16 @@ std::string terms_text(const Terms& terms) {
       if (magnitude != 1) s += std::to_string(magnitude) + "*";
       s += part;
     }
-    if (s.size() > kMaxText) throw Error(ErrorCode::kInvalidModel, "a dimension expression grows beyond 64 KiB");
+    if (s.size() > kMaxText)
+      throw Error(ErrorCode::kInvalidModel, "a dimension expression grows beyond 64 KiB");
   }
   return s;
 }
 
 // Sorts, merges equal monomials, drops zeros.
 Terms normalized(Terms terms) {
-  if (terms.size() > kMaxTerms) throw Error(ErrorCode::kInvalidModel, "a dimension expression has too many terms");
+  if (terms.size() > kMaxTerms)
+    throw Error(ErrorCode::kInvalidModel, "a dimension expression has too many terms");
   std::stable_sort(terms.begin(), terms.end(), before);
   Terms out;
   for (Term& t : terms) {
@@ -148,7 +151,8 @@ namespace {
 using Sym = Dim::Sym;
 
 Terms multiply(const Terms& x, const Terms& y) {
-  if (x.size() * y.size() > kMaxTerms) throw Error(ErrorCode::kInvalidModel, "a dimension expression has too many terms");
+  if (x.size() * y.size() > kMaxTerms)
+    throw Error(ErrorCode::kInvalidModel, "a dimension expression has too many terms");
   Terms out;
   out.reserve(x.size() * y.size());
   for (const Term& p : x) {
@@ -200,7 +204,8 @@ std::optional<Terms> divide_exactly(Terms num, const Terms& den) {
 Dim Dim::make(std::shared_ptr<Sym> sym) { return Sym::to_dim(std::move(sym->terms)); }
 
 Dim Dim::symbol(std::string name) {
-  if (name.empty() || name.size() > 4096) throw Error(ErrorCode::kInvalidModel, "a dimension's name is empty or too long");
+  if (name.empty() || name.size() > 4096)
+    throw Error(ErrorCode::kInvalidModel, "a dimension's name is empty or too long");
   auto a = std::make_shared<Atom>();
   a->kind = AtomKind::kSymbol;
   a->text = symbol_text(name);
@@ -263,7 +268,9 @@ Dim Dim::substitute(const std::map<std::string, Dim, std::less<>>& with) const {
       } else {
         const Dim x = a->a.substitute(with);
         const Dim y = a->b.substitute(with);
-        factor = a->kind == AtomKind::kFloorDiv ? floordiv(x, y) : a->kind == AtomKind::kMax ? max(x, y) : min(x, y);
+        factor = a->kind == AtomKind::kFloorDiv ? floordiv(x, y)
+                 : a->kind == AtomKind::kMax    ? max(x, y)
+                                                : min(x, y);
       }
       product = product * factor;
     }
@@ -303,9 +310,11 @@ Dim operator*(const Dim& a, const Dim& b) {
 Dim Dim::floordiv(const Dim& a, const Dim& b) {
   if (b.is_const()) {
     if (a.is_const()) return Dim(checked_floordiv(a.value_, b.value_));
-    if (b.value_ == 0) throw Error(ErrorCode::kInvalidModel, "division of dimension " + a.text() + " by zero");
+    if (b.value_ == 0)
+      throw Error(ErrorCode::kInvalidModel, "division of dimension " + a.text() + " by zero");
     if (b.value_ == 1) return a;
-    // floor((b*q + r) / b) = q + floor(r / b): what divides is taken out, so equal expressions get equal text.
+    // floor((b*q + r) / b) = q + floor(r / b): what divides is taken out, so equal expressions get equal
+    // text.
     const Term d{b.value_, {}};
     Terms whole, rest;
     for (const Term& t : Sym::of(a)) {
@@ -325,7 +334,8 @@ Dim Dim::floordiv(const Dim& a, const Dim& b) {
     // floor((floor(x / m) + c) / b) = floor((x + c*m) / (m*b)) for m, b > 0.
     int64_t c = 0;
     if (const Atom* inner = Sym::plain_floordiv(r, &c); inner != nullptr && b.value_ > 0) {
-      return q + floordiv(inner->a + Dim(checked_mul(c, inner->b.value())), Dim(checked_mul(inner->b.value(), b.value_)));
+      return q + floordiv(inner->a + Dim(checked_mul(c, inner->b.value())),
+                          Dim(checked_mul(inner->b.value(), b.value_)));
     }
     return q + Sym::atom(AtomKind::kFloorDiv, "floordiv", r, b);
   }
@@ -337,19 +347,22 @@ Dim Dim::floordiv(const Dim& a, const Dim& b) {
 Dim Dim::max(const Dim& a, const Dim& b) {
   const Dim d = a - b;
   if (d.is_const()) return d.value_ >= 0 ? a : b;
-  return a.text() < b.text() ? Sym::atom(AtomKind::kMax, "max", a, b) : Sym::atom(AtomKind::kMax, "max", b, a);
+  return a.text() < b.text() ? Sym::atom(AtomKind::kMax, "max", a, b)
+                             : Sym::atom(AtomKind::kMax, "max", b, a);
 }
 
 Dim Dim::min(const Dim& a, const Dim& b) {
   const Dim d = a - b;
   if (d.is_const()) return d.value_ <= 0 ? a : b;
-  return a.text() < b.text() ? Sym::atom(AtomKind::kMin, "min", a, b) : Sym::atom(AtomKind::kMin, "min", b, a);
+  return a.text() < b.text() ? Sym::atom(AtomKind::kMin, "min", a, b)
+                             : Sym::atom(AtomKind::kMin, "min", b, a);
 }
 
 namespace {
 
 // expr := ['-'] product {('+'|'-') product};  product := factor {'*' factor}
-// factor := integer | name | "quoted name" | floordiv(expr,expr) | max(expr,expr) | min(expr,expr) | '(' expr ')'
+// factor := integer | name | "quoted name" | floordiv(expr,expr) | max(expr,expr) | min(expr,expr) | '(' expr
+// ')'
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -430,7 +443,9 @@ class Parser {
   }
   Dim named(int depth) {
     const size_t start = pos_;
-    while (pos_ < text_.size() && (plain_name(text_.substr(pos_, 1)) || (text_[pos_] >= '0' && text_[pos_] <= '9'))) ++pos_;
+    while (pos_ < text_.size() &&
+           (plain_name(text_.substr(pos_, 1)) || (text_[pos_] >= '0' && text_[pos_] <= '9')))
+      ++pos_;
     const std::string_view name = text_.substr(start, pos_ - start);
     if (name.empty()) fail("a number, name or '(' is expected");
     const bool function = name == "floordiv" || name == "max" || name == "min";
@@ -452,7 +467,8 @@ class Parser {
 }  // namespace
 
 Dim Dim::parse(std::string_view text) {
-  if (text.size() > kMaxText) throw Error(ErrorCode::kInvalidModel, "a dimension expression is longer than 64 KiB");
+  if (text.size() > kMaxText)
+    throw Error(ErrorCode::kInvalidModel, "a dimension expression is longer than 64 KiB");
   return Parser(text).all();
 }
 

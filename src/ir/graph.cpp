@@ -124,7 +124,8 @@ bool same_attr(const Attr& a, const Attr& b) {
     return std::equal(x->begin(), x->end(), y.begin(), y.end(), same_bits);
   }
   if (const auto* x = std::get_if<Tensor>(&a)) return same_tensor(*x, std::get<Tensor>(b));
-  if (const auto* x = std::get_if<std::shared_ptr<Graph>>(&a)) return same_graph(*x, std::get<std::shared_ptr<Graph>>(b));
+  if (const auto* x = std::get_if<std::shared_ptr<Graph>>(&a))
+    return same_graph(*x, std::get<std::shared_ptr<Graph>>(b));
   if (const auto* x = std::get_if<std::vector<std::shared_ptr<Graph>>>(&a)) {
     const auto& y = std::get<std::vector<std::shared_ptr<Graph>>>(b);
     return std::equal(x->begin(), x->end(), y.begin(), y.end(), same_graph);
@@ -143,8 +144,9 @@ bool same_attr(const Attr& a, const Attr& b) {
 }  // namespace
 
 bool attrs_equal(const AttrMap& a, const AttrMap& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const auto& x, const auto& y) { return x.first == y.first && same_attr(x.second, y.second); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.first == y.first && same_attr(x.second, y.second);
+  });
 }
 
 // --- values ---
@@ -250,7 +252,8 @@ void Graph::remove_output(size_t index) {
 void Graph::add_use(Node* node, size_t index) {
   const ValueId id = node->inputs[index];
   if (id == kNoValue) return;
-  if (id < 0 || static_cast<size_t>(id) >= values_.size()) internal("node '" + node->name + "' uses an unknown value");
+  if (id < 0 || static_cast<size_t>(id) >= values_.size())
+    internal("node '" + node->name + "' uses an unknown value");
   std::vector<Use>& uses = value(id).uses;
   node->use_at_[index] = static_cast<int32_t>(uses.size());
   uses.push_back(Use{node, static_cast<int>(index)});
@@ -274,10 +277,12 @@ void Graph::link(Node* node) {
   for (size_t i = 0; i < node->outputs.size(); ++i) {
     const ValueId id = node->outputs[i];
     if (id == kNoValue) continue;
-    if (id < 0 || static_cast<size_t>(id) >= values_.size()) internal("node '" + node->name + "' makes an unknown value");
+    if (id < 0 || static_cast<size_t>(id) >= values_.size())
+      internal("node '" + node->name + "' makes an unknown value");
     Value& v = value(id);
     if (v.producer != nullptr || v.is_const()) {
-      internal("value '" + v.name + "' has a producer already and node '" + node->name + "' would be another");
+      internal("value '" + v.name + "' has a producer already and node '" + node->name +
+               "' would be another");
     }
     v.producer = node;
     v.output_index = static_cast<int>(i);
@@ -299,8 +304,8 @@ Node* Graph::add_node(Node node, Node* before) {
   return n;
 }
 
-Node* Graph::add_node(std::string_view op, std::vector<ValueId> node_inputs, AttrMap attrs, std::string_view domain,
-                      Node* before, std::string_view node_name, int num_outputs) {
+Node* Graph::add_node(std::string_view op, std::vector<ValueId> node_inputs, AttrMap attrs,
+                      std::string_view domain, Node* before, std::string_view node_name, int num_outputs) {
   Node n;
   n.name = node_name;
   n.op = op;
@@ -327,7 +332,8 @@ void Graph::remove_node(Node* node) {
 }
 
 void Graph::set_input(Node* node, size_t index, ValueId id) {
-  if (index >= node->inputs.size()) internal("node '" + node->name + "' has no input " + std::to_string(index));
+  if (index >= node->inputs.size())
+    internal("node '" + node->name + "' has no input " + std::to_string(index));
   drop_use(node, index);
   node->inputs[index] = id;
   add_use(node, index);
@@ -499,7 +505,8 @@ void for_each_node(Graph& graph, const std::function<void(Graph&, Node&)>& fn) {
     top.node = top.graph->next(n);
     std::vector<std::shared_ptr<Graph>> inner;
     for (const auto& [key, attr] : n->attrs) {
-      if (const auto* one = std::get_if<std::shared_ptr<Graph>>(&attr); one != nullptr && *one) inner.push_back(*one);
+      if (const auto* one = std::get_if<std::shared_ptr<Graph>>(&attr); one != nullptr && *one)
+        inner.push_back(*one);
       if (const auto* many = std::get_if<std::vector<std::shared_ptr<Graph>>>(&attr)) {
         for (const auto& p : *many) {
           if (p) inner.push_back(p);

@@ -45,16 +45,20 @@ uint64_t encode_narrow(double x) {
 }
 
 const FloatType* float_type(DType t) {
-  static constexpr FloatType kF32{32, 0x7fc00000, [](uint64_t b) -> double { return std::bit_cast<float>(static_cast<uint32_t>(b)); },
-                                  [](double x) -> uint64_t { return std::bit_cast<uint32_t>(static_cast<float>(x)); }};
-  static constexpr FloatType kF64{64, 0x7ff8000000000000ull, [](uint64_t b) { return std::bit_cast<double>(b); },
+  static constexpr FloatType kF32{
+      32, 0x7fc00000, [](uint64_t b) -> double { return std::bit_cast<float>(static_cast<uint32_t>(b)); },
+      [](double x) -> uint64_t { return std::bit_cast<uint32_t>(static_cast<float>(x)); }};
+  static constexpr FloatType kF64{64, 0x7ff8000000000000ull,
+                                  [](uint64_t b) { return std::bit_cast<double>(b); },
                                   [](double x) { return std::bit_cast<uint64_t>(x); }};
   static constexpr FloatType kF16{16, 0x7e00, decode_narrow<kF16Format>, encode_narrow<kF16Format>};
   static constexpr FloatType kBf16{16, 0x7fc0, decode_narrow<kBf16Format>, encode_narrow<kBf16Format>};
   static constexpr FloatType kE4M3Fn{8, 0x7f, decode_narrow<kF8E4M3FnFormat>, encode_narrow<kF8E4M3FnFormat>};
-  static constexpr FloatType kE4M3Fnuz{8, 0x80, decode_narrow<kF8E4M3FnuzFormat>, encode_narrow<kF8E4M3FnuzFormat>};
+  static constexpr FloatType kE4M3Fnuz{8, 0x80, decode_narrow<kF8E4M3FnuzFormat>,
+                                       encode_narrow<kF8E4M3FnuzFormat>};
   static constexpr FloatType kE5M2{8, 0x7e, decode_narrow<kF8E5M2Format>, encode_narrow<kF8E5M2Format>};
-  static constexpr FloatType kE5M2Fnuz{8, 0x80, decode_narrow<kF8E5M2FnuzFormat>, encode_narrow<kF8E5M2FnuzFormat>};
+  static constexpr FloatType kE5M2Fnuz{8, 0x80, decode_narrow<kF8E5M2FnuzFormat>,
+                                       encode_narrow<kF8E5M2FnuzFormat>};
   static constexpr FloatType kE2M1{4, ~0ull, decode_narrow<kF4E2M1Format>, encode_narrow<kF4E2M1Format>};
   static constexpr FloatType kE8M0{8, 0xff, [](uint64_t b) { return f8e8m0_to_f64(static_cast<uint8_t>(b)); },
                                    [](double x) -> uint64_t { return to_f8e8m0(x); }};
@@ -137,7 +141,8 @@ bool parse_element(std::string_view text, Tensor* t, int64_t i) {
       const auto v = parse_f32(text);
       if (!v || std::isnan(*v)) return false;
       bits = f->encode(*v);
-      // The shortest text of a value of this type is read back exactly; anything else is a mistake of the writer.
+      // The shortest text of a value of this type is read back exactly; anything else is a mistake of the
+      // writer.
       if (f->bits < 32 && f->decode(bits) != static_cast<double>(*v)) return false;
     }
     store_bits(t->raw(), f->bits, i, bits);

@@ -1,4 +1,5 @@
-// Element and float syntax of the IR text, shared by its printing and parsing halves. Private to ir/text*.cpp.
+// Element and float syntax of the IR text, shared by its printing and parsing halves. Private to
+// ir/text*.cpp.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@ namespace hone::ir {
 
 /// How many numbers stand for `elements` elements: complex types write two each.
 int64_t text_element_count(DType t, int64_t elements);
-/// Number `i` of a tensor's elements. Integers and bools in decimal, floats by value, unusual NaNs by their bits.
+/// Number `i` of a tensor's elements. Integers and bools in decimal, floats by value, unusual NaNs by their
+/// bits.
 std::string element_text(const Tensor& t, int64_t i);
 /// Stores number `i`; false when the text is not a number of that type or does not fit it exactly.
 bool parse_element(std::string_view text, Tensor* t, int64_t i);

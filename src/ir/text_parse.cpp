@@ -30,7 +30,8 @@ class Parser {
 
  private:
   // --- characters ---
-  [[noreturn]] void fail(const std::string& what, std::source_location where = std::source_location::current()) const {
+  [[noreturn]] void fail(const std::string& what,
+                         std::source_location where = std::source_location::current()) const {
     const std::string_view before = text_.substr(0, std::min(pos_, text_.size()));
     const auto line = std::count(before.begin(), before.end(), '\n') + 1;
     const size_t start = before.rfind('\n');
@@ -38,13 +39,14 @@ class Parser {
     ErrorContext c;
     c.stage = "parse";
     throw Error(ErrorCode::kInvalidModel,
-                "IR text, line " + std::to_string(line) + ", column " + std::to_string(column) + ": " + what, std::move(c),
-                where);
+                "IR text, line " + std::to_string(line) + ", column " + std::to_string(column) + ": " + what,
+                std::move(c), where);
   }
   char peek() const { return pos_ < text_.size() ? text_[pos_] : '\0'; }
   void skip() {
     for (;;) {
-      while (pos_ < text_.size() && (peek() == ' ' || peek() == '\n' || peek() == '\t' || peek() == '\r')) ++pos_;
+      while (pos_ < text_.size() && (peek() == ' ' || peek() == '\n' || peek() == '\t' || peek() == '\r'))
+        ++pos_;
       if (text_.substr(pos_, 2) != "//") return;
       pos_ = std::min(text_.find('\n', pos_), text_.size());
     }
@@ -250,7 +252,8 @@ class Parser {
     if (take("@")) {
       if (take("?")) fail("constant %" + name + " was left out when this text was written");
       const int64_t number = integer();
-      if (!options_.external) fail("constant %" + name + " is external, and no source of constants was given");
+      if (!options_.external)
+        fail("constant %" + name + " is external, and no source of constants was given");
       if (number < 0 || number > INT32_MAX) fail("no such external constant");
       (void)checked(shape);
       data = options_.external(static_cast<int>(number), t.dtype, shape);
@@ -296,7 +299,8 @@ class Parser {
     }
     if (keyword("body")) n.body = graph(depth + 1, &g);
     if (n.body && n.anchor >= static_cast<int>(n.body->num_nodes())) fail("no such anchor");
-    for (auto& [name, t] : results) n.outputs.push_back(name.empty() ? kNoValue : define(g, name, std::move(t)));
+    for (auto& [name, t] : results)
+      n.outputs.push_back(name.empty() ? kNoValue : define(g, name, std::move(t)));
     g.add_node(std::move(n));
   }
   /// `_` alone.
@@ -417,6 +421,8 @@ class Parser {
 
 }  // namespace
 
-std::unique_ptr<Graph> parse(std::string_view text, const ParseOptions& options) { return Parser(text, options).all(); }
+std::unique_ptr<Graph> parse(std::string_view text, const ParseOptions& options) {
+  return Parser(text, options).all();
+}
 
 }  // namespace hone::ir

@@ -67,7 +67,9 @@ class Verifier {
     }
   }
 
-  static bool in_range(const Graph& g, ValueId id) { return id >= 0 && static_cast<size_t>(id) < g.num_values(); }
+  static bool in_range(const Graph& g, ValueId id) {
+    return id >= 0 && static_cast<size_t>(id) < g.num_values();
+  }
 
   void values(const Graph& g) {
     uses_ = 0;
@@ -103,7 +105,8 @@ class Verifier {
         continue;
       }
       const Value& v = g.value(id);
-      if (!v.is_const() && defined->count(id) == 0) report(who(n) + " uses '" + v.name + "' before it is defined");
+      if (!v.is_const() && defined->count(id) == 0)
+        report(who(n) + " uses '" + v.name + "' before it is defined");
       // Every listed use is an input (checked above); counting shows that every input is a listed use.
       --uses_;
     }
@@ -126,7 +129,8 @@ class Verifier {
   void subgraphs(const Node& n, std::vector<std::pair<const Graph*, std::string>>* work) {
     const auto n_inputs = static_cast<int>(n.inputs.size());
     if (n.num_captures < 0 || n.num_captures > n_inputs) {
-      report(who(n) + " captures " + std::to_string(n.num_captures) + " of " + std::to_string(n_inputs) + " inputs");
+      report(who(n) + " captures " + std::to_string(n.num_captures) + " of " + std::to_string(n_inputs) +
+             " inputs");
     }
     bool any = false;
     const auto subgraph = [&](const std::string& key, const std::shared_ptr<Graph>& sub) {
@@ -147,11 +151,12 @@ class Verifier {
     if (!any && n.num_captures != 0) report(who(n) + " captures values without having a subgraph");
     if (!n.body) return;
     if (n.body->inputs().size() != n.inputs.size() || n.body->outputs().size() != n.outputs.size()) {
-      report(who(n) + " has " + std::to_string(n.inputs.size()) + " inputs and " + std::to_string(n.outputs.size()) +
-             " outputs, its body " + std::to_string(n.body->inputs().size()) + " and " +
-             std::to_string(n.body->outputs().size()));
+      report(who(n) + " has " + std::to_string(n.inputs.size()) + " inputs and " +
+             std::to_string(n.outputs.size()) + " outputs, its body " +
+             std::to_string(n.body->inputs().size()) + " and " + std::to_string(n.body->outputs().size()));
     }
-    if (n.anchor < -1 || n.anchor >= static_cast<int>(n.body->num_nodes())) report(who(n) + " has no such anchor");
+    if (n.anchor < -1 || n.anchor >= static_cast<int>(n.body->num_nodes()))
+      report(who(n) + " has no such anchor");
     work->emplace_back(n.body.get(), path_ + "in the body of " + who(n) + ": ");
   }
 
