@@ -44,7 +44,11 @@ else()
       set(CMAKE_CUDA_ARCHITECTURES 90a-real 80-virtual)
     endif()
     enable_language(CUDA)
-    string(APPEND CMAKE_CUDA_FLAGS " -std=c++20") # CMake 3.25 has no CUDA_STANDARD 20 for nvcc
+    set(CMAKE_CUDA_STANDARD 20)
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake 3.25 does not know that nvcc 12 and later have it
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+    endif()
     find_package(CUDAToolkit REQUIRED)
     set(HONE_WITH_CUDA ON)
     message(STATUS "CUDA backend: built with ${HONE_NVCC}")
