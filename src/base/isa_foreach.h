@@ -1,5 +1,5 @@
-// Includes HONE_ISA_INL once per instruction set. See base/isa_region.h for the contract. No include guard: each
-// kernel family includes this file once with its own HONE_ISA_INL.
+// Includes HONE_ISA_INL once per instruction set. See base/isa_region.h for the contract. No include guard:
+// each kernel family includes this file once with its own HONE_ISA_INL.
 #include "base/isa_region.h"
 
 #ifndef HONE_ISA_INL

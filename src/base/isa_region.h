@@ -1,7 +1,7 @@
 // Target regions: one translation unit, code for several instruction sets, no global -m flags.
 //
-// Use. A kernel family is written once in `family.inl`, in namespace `hone::cpu::HONE_ISA_NS`, and compiled for each
-// ISA by
+// Use. A kernel family is written once in `family.inl`, in namespace `hone::cpu::HONE_ISA_NS`, and compiled
+// for each ISA by
 //
 //     #include <cmath>                      // 1. every standard and intrinsic header the .inl needs
 //     #include "backends/cpu/simd.h"        //    and every header of ours
@@ -13,9 +13,10 @@
 //     HONE_ISA_LEVEL    0 portable, 1 AVX2+FMA, 2 AVX-512 (F, BW, DQ, VL, with AVX2+FMA)
 // and undefines HONE_ISA_INL. On a machine that is not x86-64 only `portable` is compiled.
 //
-// Rules for an .inl: no #include of a header that defines functions (they would be compiled inside the region and the
-// linker could keep the AVX-512 copy for everybody); no function outside the ISA namespace; nothing with external
-// linkage but the dispatch entry. Inline functions of standard headers may be called: they keep the baseline target.
+// Rules for an .inl: no #include of a header that defines functions (they would be compiled inside the region
+// and the linker could keep the AVX-512 copy for everybody); no function outside the ISA namespace; nothing
+// with external linkage but the dispatch entry. Inline functions of standard headers may be called: they keep
+// the baseline target.
 #pragma once
 
 #if defined(__x86_64__) || defined(_M_X64)
@@ -36,15 +37,16 @@
 
 #if defined(__clang__)
 #define HONE_REGION_AVX2_BEGIN \
-    _Pragma("clang attribute push(__attribute__((target(\"avx,avx2,fma\"))), apply_to = function)")
-#define HONE_REGION_AVX512_BEGIN                                                                                  \
-    _Pragma(                                                                                                  \
-        "clang attribute push(__attribute__((target(\"avx,avx2,fma,avx512f,avx512bw,avx512dq,avx512vl\"))), apply_to = function)")
+  _Pragma("clang attribute push(__attribute__((target(\"avx,avx2,fma\"))), apply_to = function)")
+#define HONE_REGION_AVX512_BEGIN                                                                            \
+  _Pragma(                                                                                                  \
+      "clang attribute push(__attribute__((target(\"avx,avx2,fma,avx512f,avx512bw,avx512dq,avx512vl\"))), " \
+      "apply_to = function)")
 #define HONE_REGION_END _Pragma("clang attribute pop")
 #else
 #define HONE_REGION_AVX2_BEGIN _Pragma("GCC push_options") _Pragma("GCC target(\"avx2,fma\")")
 #define HONE_REGION_AVX512_BEGIN \
-    _Pragma("GCC push_options") _Pragma("GCC target(\"avx2,fma,avx512f,avx512bw,avx512dq,avx512vl\")")
+  _Pragma("GCC push_options") _Pragma("GCC target(\"avx2,fma,avx512f,avx512bw,avx512dq,avx512vl\")")
 #define HONE_REGION_END _Pragma("GCC pop_options")
 #endif
 
@@ -53,7 +55,8 @@
 /// For kernels whose code size matters more than the call.
 #define HONE_NOINLINE __attribute__((noinline))
 
-/// Full unrolling of a loop with a constant trip count, so that arrays of vectors become registers at -O2 too.
+/// Full unrolling of a loop with a constant trip count, so that arrays of vectors become registers at -O2
+/// too.
 #if defined(__clang__)
 #define HONE_UNROLL _Pragma("unroll")
 #else

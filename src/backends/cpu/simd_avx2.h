@@ -6,14 +6,14 @@ namespace hone::cpu::avx2 {
 inline constexpr int kWidth = 8;
 
 struct Vec {
-    __m256 v;
+  __m256 v;
 };
 struct IVec {
-    __m256i v;
+  __m256i v;
 };
 /// All ones or all zeros per lane.
 struct Mask {
-    __m256 v;
+  __m256 v;
 };
 
 HONE_INLINE Vec set(float x) { return {_mm256_set1_ps(x)}; }
@@ -21,7 +21,7 @@ HONE_INLINE Vec zero() { return {_mm256_setzero_ps()}; }
 HONE_INLINE Vec load(const float* p) { return {_mm256_loadu_ps(p)}; }
 HONE_INLINE void store(float* p, Vec a) { _mm256_storeu_ps(p, a.v); }
 HONE_INLINE __m256i lanes_below(int n) {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 HONE_INLINE Vec load_n(const float* p, int n) { return {_mm256_maskload_ps(p, lanes_below(n))}; }
 HONE_INLINE void store_n(float* p, Vec a, int n) { _mm256_maskstore_ps(p, lanes_below(n), a.v); }
@@ -36,7 +36,9 @@ HONE_INLINE Vec fnma(Vec a, Vec b, Vec c) { return {_mm256_fnmadd_ps(a.v, b.v, c
 HONE_INLINE IVec set_i(int32_t x) { return {_mm256_set1_epi32(x)}; }
 HONE_INLINE IVec bits(Vec a) { return {_mm256_castps_si256(a.v)}; }
 HONE_INLINE Vec from_bits(IVec a) { return {_mm256_castsi256_ps(a.v)}; }
-HONE_INLINE IVec load_i(const int32_t* p) { return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))}; }
+HONE_INLINE IVec load_i(const int32_t* p) {
+  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))};
+}
 HONE_INLINE IVec load_i_n(const int32_t* p, int n) { return {_mm256_maskload_epi32(p, lanes_below(n))}; }
 HONE_INLINE void store_i(int32_t* p, IVec a) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a.v); }
 HONE_INLINE void store_i_n(int32_t* p, IVec a, int n) { _mm256_maskstore_epi32(p, lanes_below(n), a.v); }
@@ -45,9 +47,18 @@ HONE_INLINE IVec operator-(IVec a, IVec b) { return {_mm256_sub_epi32(a.v, b.v)}
 HONE_INLINE IVec operator&(IVec a, IVec b) { return {_mm256_and_si256(a.v, b.v)}; }
 HONE_INLINE IVec operator|(IVec a, IVec b) { return {_mm256_or_si256(a.v, b.v)}; }
 HONE_INLINE IVec operator^(IVec a, IVec b) { return {_mm256_xor_si256(a.v, b.v)}; }
-template <int n> HONE_INLINE IVec shl(IVec a) { return {_mm256_slli_epi32(a.v, n)}; }
-template <int n> HONE_INLINE IVec shr(IVec a) { return {_mm256_srli_epi32(a.v, n)}; }
-template <int n> HONE_INLINE IVec sar(IVec a) { return {_mm256_srai_epi32(a.v, n)}; }
+template <int n>
+HONE_INLINE IVec shl(IVec a) {
+  return {_mm256_slli_epi32(a.v, n)};
+}
+template <int n>
+HONE_INLINE IVec shr(IVec a) {
+  return {_mm256_srli_epi32(a.v, n)};
+}
+template <int n>
+HONE_INLINE IVec sar(IVec a) {
+  return {_mm256_srai_epi32(a.v, n)};
+}
 
 HONE_INLINE Mask eq(Vec a, Vec b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_EQ_OQ)}; }
 HONE_INLINE Mask ne(Vec a, Vec b) { return {_mm256_cmp_ps(a.v, b.v, _CMP_NEQ_UQ)}; }
@@ -61,19 +72,19 @@ HONE_INLINE Mask eq_i(IVec a, IVec b) { return {_mm256_castsi256_ps(_mm256_cmpeq
 HONE_INLINE Mask operator&(Mask a, Mask b) { return {_mm256_and_ps(a.v, b.v)}; }
 HONE_INLINE Mask operator|(Mask a, Mask b) { return {_mm256_or_ps(a.v, b.v)}; }
 HONE_INLINE Mask operator~(Mask a) {
-    return {_mm256_castsi256_ps(_mm256_xor_si256(_mm256_castps_si256(a.v), _mm256_set1_epi32(-1)))};
+  return {_mm256_castsi256_ps(_mm256_xor_si256(_mm256_castps_si256(a.v), _mm256_set1_epi32(-1)))};
 }
 HONE_INLINE bool any(Mask m) { return _mm256_movemask_ps(m.v) != 0; }
 HONE_INLINE bool all(Mask m) { return _mm256_movemask_ps(m.v) == 0xFF; }
 HONE_INLINE Vec select(Mask m, Vec a, Vec b) { return {_mm256_blendv_ps(b.v, a.v, m.v)}; }
 HONE_INLINE IVec select_i(Mask m, IVec a, IVec b) {
-    return {_mm256_blendv_epi8(b.v, a.v, _mm256_castps_si256(m.v))};
+  return {_mm256_blendv_epi8(b.v, a.v, _mm256_castps_si256(m.v))};
 }
 
 HONE_INLINE Vec operator-(Vec a) { return from_bits(bits(a) ^ set_i(INT32_MIN)); }
 HONE_INLINE Vec abs(Vec a) { return from_bits(bits(a) & set_i(INT32_MAX)); }
 HONE_INLINE Vec copysign(Vec mag, Vec sgn) {
-    return from_bits((bits(mag) & set_i(INT32_MAX)) | (bits(sgn) & set_i(INT32_MIN)));
+  return from_bits((bits(mag) & set_i(INT32_MAX)) | (bits(sgn) & set_i(INT32_MIN)));
 }
 HONE_INLINE Vec min(Vec a, Vec b) { return {_mm256_min_ps(a.v, b.v)}; }
 HONE_INLINE Vec max(Vec a, Vec b) { return {_mm256_max_ps(a.v, b.v)}; }
@@ -90,19 +101,19 @@ HONE_INLINE Vec trunc(Vec a) { return {_mm256_round_ps(a.v, _MM_FROUND_TO_ZERO |
 HONE_INLINE Vec gather(const float* p, IVec i) { return {_mm256_i32gather_ps(p, i.v, 4)}; }
 
 HONE_INLINE float reduce_add(Vec a) {
-    const __m128 h = _mm_add_ps(_mm256_castps256_ps128(a.v), _mm256_extractf128_ps(a.v, 1));
-    const __m128 q = _mm_add_ps(h, _mm_movehl_ps(h, h));
-    return _mm_cvtss_f32(_mm_add_ss(q, _mm_shuffle_ps(q, q, 1)));
+  const __m128 h = _mm_add_ps(_mm256_castps256_ps128(a.v), _mm256_extractf128_ps(a.v, 1));
+  const __m128 q = _mm_add_ps(h, _mm_movehl_ps(h, h));
+  return _mm_cvtss_f32(_mm_add_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 HONE_INLINE float reduce_max(Vec a) {
-    const __m128 h = _mm_max_ps(_mm256_castps256_ps128(a.v), _mm256_extractf128_ps(a.v, 1));
-    const __m128 q = _mm_max_ps(h, _mm_movehl_ps(h, h));
-    return _mm_cvtss_f32(_mm_max_ss(q, _mm_shuffle_ps(q, q, 1)));
+  const __m128 h = _mm_max_ps(_mm256_castps256_ps128(a.v), _mm256_extractf128_ps(a.v, 1));
+  const __m128 q = _mm_max_ps(h, _mm_movehl_ps(h, h));
+  return _mm_cvtss_f32(_mm_max_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 HONE_INLINE float reduce_min(Vec a) {
-    const __m128 h = _mm_min_ps(_mm256_castps256_ps128(a.v), _mm256_extractf128_ps(a.v, 1));
-    const __m128 q = _mm_min_ps(h, _mm_movehl_ps(h, h));
-    return _mm_cvtss_f32(_mm_min_ss(q, _mm_shuffle_ps(q, q, 1)));
+  const __m128 h = _mm_min_ps(_mm256_castps256_ps128(a.v), _mm256_extractf128_ps(a.v, 1));
+  const __m128 q = _mm_min_ps(h, _mm_movehl_ps(h, h));
+  return _mm_cvtss_f32(_mm_min_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 
-} // namespace hone::cpu::avx2
+}  // namespace hone::cpu::avx2

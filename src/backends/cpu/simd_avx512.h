@@ -6,13 +6,13 @@ namespace hone::cpu::avx512 {
 inline constexpr int kWidth = 16;
 
 struct Vec {
-    __m512 v;
+  __m512 v;
 };
 struct IVec {
-    __m512i v;
+  __m512i v;
 };
 struct Mask {
-    __mmask16 v;
+  __mmask16 v;
 };
 
 HONE_INLINE Vec set(float x) { return {_mm512_set1_ps(x)}; }
@@ -42,9 +42,18 @@ HONE_INLINE IVec operator-(IVec a, IVec b) { return {_mm512_sub_epi32(a.v, b.v)}
 HONE_INLINE IVec operator&(IVec a, IVec b) { return {_mm512_and_si512(a.v, b.v)}; }
 HONE_INLINE IVec operator|(IVec a, IVec b) { return {_mm512_or_si512(a.v, b.v)}; }
 HONE_INLINE IVec operator^(IVec a, IVec b) { return {_mm512_xor_si512(a.v, b.v)}; }
-template <int n> HONE_INLINE IVec shl(IVec a) { return {_mm512_slli_epi32(a.v, n)}; }
-template <int n> HONE_INLINE IVec shr(IVec a) { return {_mm512_srli_epi32(a.v, n)}; }
-template <int n> HONE_INLINE IVec sar(IVec a) { return {_mm512_srai_epi32(a.v, n)}; }
+template <int n>
+HONE_INLINE IVec shl(IVec a) {
+  return {_mm512_slli_epi32(a.v, n)};
+}
+template <int n>
+HONE_INLINE IVec shr(IVec a) {
+  return {_mm512_srli_epi32(a.v, n)};
+}
+template <int n>
+HONE_INLINE IVec sar(IVec a) {
+  return {_mm512_srai_epi32(a.v, n)};
+}
 
 HONE_INLINE Mask eq(Vec a, Vec b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_EQ_OQ)}; }
 HONE_INLINE Mask ne(Vec a, Vec b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_NEQ_UQ)}; }
@@ -66,7 +75,7 @@ HONE_INLINE IVec select_i(Mask m, IVec a, IVec b) { return {_mm512_mask_blend_ep
 HONE_INLINE Vec operator-(Vec a) { return from_bits(bits(a) ^ set_i(INT32_MIN)); }
 HONE_INLINE Vec abs(Vec a) { return from_bits(bits(a) & set_i(INT32_MAX)); }
 HONE_INLINE Vec copysign(Vec mag, Vec sgn) {
-    return from_bits((bits(mag) & set_i(INT32_MAX)) | (bits(sgn) & set_i(INT32_MIN)));
+  return from_bits((bits(mag) & set_i(INT32_MAX)) | (bits(sgn) & set_i(INT32_MIN)));
 }
 HONE_INLINE Vec min(Vec a, Vec b) { return {_mm512_min_ps(a.v, b.v)}; }
 HONE_INLINE Vec max(Vec a, Vec b) { return {_mm512_max_ps(a.v, b.v)}; }
@@ -76,31 +85,33 @@ HONE_INLINE IVec to_int(Vec a) { return {_mm512_cvtps_epi32(a.v)}; }
 HONE_INLINE IVec trunc_to_int(Vec a) { return {_mm512_cvttps_epi32(a.v)}; }
 HONE_INLINE Vec to_float(IVec a) { return {_mm512_cvtepi32_ps(a.v)}; }
 HONE_INLINE Vec round(Vec a) {
-    return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
+  return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
 }
-HONE_INLINE Vec floor(Vec a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)}; }
+HONE_INLINE Vec floor(Vec a) {
+  return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)};
+}
 HONE_INLINE Vec ceil(Vec a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)}; }
 HONE_INLINE Vec trunc(Vec a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)}; }
 
 HONE_INLINE Vec gather(const float* p, IVec i) { return {_mm512_i32gather_ps(i.v, p, 4)}; }
 
 HONE_INLINE float reduce_add(Vec a) {
-    const __m256 w = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
-    const __m128 h = _mm_add_ps(_mm256_castps256_ps128(w), _mm256_extractf128_ps(w, 1));
-    const __m128 q = _mm_add_ps(h, _mm_movehl_ps(h, h));
-    return _mm_cvtss_f32(_mm_add_ss(q, _mm_shuffle_ps(q, q, 1)));
+  const __m256 w = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
+  const __m128 h = _mm_add_ps(_mm256_castps256_ps128(w), _mm256_extractf128_ps(w, 1));
+  const __m128 q = _mm_add_ps(h, _mm_movehl_ps(h, h));
+  return _mm_cvtss_f32(_mm_add_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 HONE_INLINE float reduce_max(Vec a) {
-    const __m256 w = _mm256_max_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
-    const __m128 h = _mm_max_ps(_mm256_castps256_ps128(w), _mm256_extractf128_ps(w, 1));
-    const __m128 q = _mm_max_ps(h, _mm_movehl_ps(h, h));
-    return _mm_cvtss_f32(_mm_max_ss(q, _mm_shuffle_ps(q, q, 1)));
+  const __m256 w = _mm256_max_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
+  const __m128 h = _mm_max_ps(_mm256_castps256_ps128(w), _mm256_extractf128_ps(w, 1));
+  const __m128 q = _mm_max_ps(h, _mm_movehl_ps(h, h));
+  return _mm_cvtss_f32(_mm_max_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 HONE_INLINE float reduce_min(Vec a) {
-    const __m256 w = _mm256_min_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
-    const __m128 h = _mm_min_ps(_mm256_castps256_ps128(w), _mm256_extractf128_ps(w, 1));
-    const __m128 q = _mm_min_ps(h, _mm_movehl_ps(h, h));
-    return _mm_cvtss_f32(_mm_min_ss(q, _mm_shuffle_ps(q, q, 1)));
+  const __m256 w = _mm256_min_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
+  const __m128 h = _mm_min_ps(_mm256_castps256_ps128(w), _mm256_extractf128_ps(w, 1));
+  const __m128 q = _mm_min_ps(h, _mm_movehl_ps(h, h));
+  return _mm_cvtss_f32(_mm_min_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 
-} // namespace hone::cpu::avx512
+}  // namespace hone::cpu::avx512

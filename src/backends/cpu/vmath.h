@@ -1,5 +1,6 @@
-// Elementary functions on simd.h vectors, in namespaces hone::cpu::{portable, avx2, avx512}. All are always_inline,
-// branch-free and, for every float, within the stated distance of the true value (vmath_test.cpp sweeps them).
+// Elementary functions on simd.h vectors, in namespaces hone::cpu::{portable, avx2, avx512}. All are
+// always_inline, branch-free and, for every float, within the stated distance of the true value
+// (vmath_test.cpp sweeps them).
 //
 //     function        error     edge values
 //     exp(x)          <= 2 ulp  overflow +inf, underflow through the subnormals to +0, exp(-inf) = +0
@@ -14,9 +15,10 @@
 //     gelu_erf(x)               0.5 * x * (1 + erf(x / sqrt(2)))
 //     gelu_tanh(x)              0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))
 //
-// NaN in, NaN out. The error holds with the default rounding mode, with and without fused multiply-add; results may
-// differ between portable and the FMA levels in the last place, avx2 and avx512 agree bit for bit.
-// The polynomials are our own minimax fits (Lawson iteration on Chebyshev nodes); each comment states its error.
+// NaN in, NaN out. The error holds with the default rounding mode, with and without fused multiply-add;
+// results may differ between portable and the FMA levels in the last place, avx2 and avx512 agree bit for
+// bit. The polynomials are our own minimax fits (Lawson iteration on Chebyshev nodes); each comment states
+// its error.
 #pragma once
 
 #include "backends/cpu/simd.h"
