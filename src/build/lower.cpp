@@ -198,6 +198,13 @@ class Lowering {
         *reasons += "\n  " + t->name() + ": transforms operands, refused under --strict-f32";
         continue;
       }
+      if (options_.max_workspace > 0) {
+        const int64_t bytes = t->prepare(c.problem)->workspace_bytes();
+        if (bytes > options_.max_workspace) {
+          *reasons += "\n  " + t->name() + ": needs " + std::to_string(bytes) + " bytes of workspace, " + std::to_string(options_.max_workspace) + " are allowed";
+          continue;
+        }
+      }
       out.push_back(std::move(c));
     }
     return out;

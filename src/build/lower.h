@@ -9,14 +9,11 @@
 #include "backends/backend.h"
 #include "engine/engine.h"
 #include "ir/graph.h"
+#include "tune/tuner.h"
 
 namespace hone::build {
 
-/// A tactic that can run a problem, with the layouts it wants filled into `problem`.
-struct Candidate {
-  const backends::Tactic* tactic = nullptr;
-  ops::Problem problem;
-};
+using tune::Candidate;
 
 /// Picks one of the candidates (never empty, fastest first by heuristic). The tuner answers from measurements.
 using Chooser = std::function<size_t(const std::vector<Candidate>&, engine::TacticChoice*)>;
@@ -26,6 +23,7 @@ struct LowerOptions {
   engine::Profile profile;       ///< concrete opt shapes give the problems their dimensions
   std::vector<engine::Profile> all_profiles;
   Chooser choose;                ///< null: the first candidate
+  int64_t max_workspace = 0;     ///< bytes of workspace a step may use, 0: no limit
   bool strict_f32 = false;       ///< refuse tactics of class `transforms` beyond Winograd F(2x2)
 };
 

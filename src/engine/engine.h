@@ -97,6 +97,11 @@ struct Plan {
 };
 
 struct Engine {
+  virtual ~Engine() = default;
+  Engine() = default;
+  Engine(Engine&&) = default;
+  Engine& operator=(Engine&&) = default;
+
   std::string target;                 ///< backends::Target text: "cpu-avx512", "ref"
   Plan plan;
   std::vector<Constant> constants;
