@@ -1,7 +1,9 @@
 #include "base/thread_pool.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
@@ -58,10 +60,19 @@ ThreadPool::~ThreadPool() {
   stop_workers();
 }
 
+int choose_threads(std::string_view request, int available) {
+  int wanted = 0;
+  const char* end = request.data() + request.size();
+  const auto [stopped, error] = std::from_chars(request.data(), end, wanted);
+  if (error != std::errc() || stopped != end || wanted < 1) return available;
+  return std::min(wanted, available);
+}
+
 ThreadPool& ThreadPool::process() {
   // Leaked on purpose: a thread may still be inside parallel_for while static objects are destroyed.
   static ThreadPool* const pool = [] {
-    auto* p = new ThreadPool(affinity_cpu_count());
+    const char* request = std::getenv("HONE_THREADS");
+    auto* p = new ThreadPool(choose_threads(request == nullptr ? "" : request, affinity_cpu_count()));
     p->clamp_to_affinity_ = true;
     return p;
   }();

@@ -8,11 +8,16 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
 namespace hone {
+
+/// The size of the process's pool for a value of HONE_THREADS: that number within [1, available]; available for
+/// text that is no positive number.
+int choose_threads(std::string_view request, int available);
 
 /// A pool of n_threads() - 1 workers; the thread that calls parallel_for is the remaining one.
 ///
@@ -35,7 +40,8 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// The process's pool: as many threads as its affinity mask had processors at first use. Never destroyed.
+  /// The process's pool: as many threads as its affinity mask had processors at first use, or as HONE_THREADS
+  /// asks for within it. Never destroyed.
   static ThreadPool& process();
 
   /// The largest worker number a chunk may see, plus one.

@@ -145,6 +145,14 @@ TEST(ThreadPool, thread_count_can_change) {
   }
 }
 
+TEST(ThreadPool, environment_asks_for_a_size_within_what_is_available) {
+  EXPECT_EQ(choose_threads("1", 8), 1);
+  EXPECT_EQ(choose_threads("3", 8), 3);
+  EXPECT_EQ(choose_threads("9", 8), 8);
+  for (const char* nonsense : {"", "0", "-2", "two", "2x", " 2", "99999999999999"})
+    EXPECT_EQ(choose_threads(nonsense, 8), 8) << nonsense;
+}
+
 TEST(ThreadPool, process_pool_stays_inside_the_affinity_mask) {
   ThreadPool& pool = ThreadPool::process();
   EXPECT_LE(pool.n_threads(), affinity_cpu_count());
