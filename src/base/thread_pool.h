@@ -15,8 +15,8 @@
 
 namespace hone {
 
-/// The size of the process's pool for a value of HONE_THREADS: that number within [1, available]; available for
-/// text that is no positive number.
+/// The size of the process's pool for a value of HONE_THREADS: that number within [1, available]; available
+/// for text that is no positive number.
 int choose_threads(std::string_view request, int available);
 
 /// A pool of n_threads() - 1 workers; the thread that calls parallel_for is the remaining one.
