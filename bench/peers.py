@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
-"""Times Hone beside ONNX Runtime and OpenVINO, paired: peers.py [MODEL...] [--threads 1,2] [--rounds 12] [--require 0.6] [--json FILE]
+"""Times Hone beside ONNX Runtime and OpenVINO, paired: peers.py [MODEL...] [--threads 1,2] [--require 0.6]
 
-Every runtime lives in a process of its own and gets short slices of time in turn, A B C, B C A, C A B, ...: what disturbs the machine
-disturbs all of them alike, and each round gives one ratio of medians. Reported per model, number of threads and runtime:
+Every runtime lives in a process of its own and gets short slices of time in turn, A B C, B C A, C A B, ...: what
+disturbs the machine disturbs all of them alike, and each round gives one ratio of medians. Reported per model, number
+of threads and runtime:
 
   median       of the slices' medians, milliseconds; spread: distance of their quartiles
   p90          median of the slices' 90th percentiles
-  speed        ONNX Runtime's time over this runtime's, median over rounds with its quartiles; above 1 is faster than ONNX Runtime
-  error        worst output's relative L2 distance from the oracle (f64 arithmetic; ONNX Runtime without optimisation where hone has none)
+  speed        ONNX Runtime's time over this runtime's, median over rounds with its quartiles; above 1 is faster than
+               ONNX Runtime
+  error        worst output's relative L2 distance from the oracle (f64 arithmetic; ONNX Runtime without optimisation
+               where hone has none)
 
-Settings, the same for all: batch and shapes of model_inputs.py (or SHAPES below), inputs and outputs bound beforehand, one stream. ONNX Runtime
-runs with all optimisation and its default spinning threads. OpenVINO is told f32 (its default on machines with AMX is bf16) and latency.
-Hone runs as `hone bench ENGINE` in each slice, engine built beforehand: `hone` as it is by default, `hone-strict` with --strict-f32.
-Absolute times belong to the machine; quote the ratios. The share of processor time that others took between slices is printed, and above
-5 % the result is marked as disturbed.
-"""
+Settings, the same for all: batch and shapes of model_inputs.py (or SHAPES below), inputs and outputs bound
+beforehand, one stream. ONNX Runtime runs with all optimisation and its default spinning threads. OpenVINO is told f32
+(its default on machines with AMX is bf16) and latency. Hone runs as `hone bench ENGINE` in each slice, engine built
+beforehand: `hone` as it is by default, `hone-strict` with --strict-f32. Absolute times belong to the machine; quote
+the ratios. The share of processor time that others took between slices is printed, and above 5 % the result is marked
+as disturbed."""
+
 import argparse, collections, json, os, pathlib, platform, statistics, subprocess, sys, time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -22,11 +26,23 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import numpy as np
 import graphs, hone_cli, model_inputs, zoo
 
-MODELS = ("resnet50.dynamo", "mobilenet_v2.dynamo", "bert_base.dynamo", "vit_b_16.dynamo", "pp_ocr_v4_rec", "pp_ocr_v4_det", "minilm_l3",
-          "fashion_resnet")
-SHAPES = {"pp_ocr_v4_det": {"x": (1, 3, 640, 640)}, "minilm_l3": {"input_ids": (1, 128), "attention_mask": (1, 128)},
-          "fashion_resnet": {"image": (1, 1, 28, 28)}}
+MODELS = (
+    "resnet50.dynamo",
+    "mobilenet_v2.dynamo",
+    "bert_base.dynamo",
+    "vit_b_16.dynamo",
+    "pp_ocr_v4_rec",
+    "pp_ocr_v4_det",
+    "minilm_l3",
+    "fashion_resnet",
+)
+SHAPES = {
+    "pp_ocr_v4_det": {"x": (1, 3, 640, 640)},
+    "minilm_l3": {"input_ids": (1, 128), "attention_mask": (1, 128)},
+    "fashion_resnet": {"image": (1, 1, 28, 28)},
+}
 RUNTIMES = ("hone", "hone-strict", "onnxruntime", "openvino")
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 FLAGS = {"hone": (), "hone-strict": ("--strict-f32",)}
 
 
@@ -44,7 +60,8 @@ def find(name, args):
 
 
 def time_slice(run, seconds):
-    """Warms up for a fifth of the slice (once at least), then times single runs until the slice is over; five at least. Returns ms."""
+    """Warms up for a fifth of the slice (once at least), then times single runs until the slice is over; five at
+    least. Returns ms."""
     end = time.perf_counter() + seconds / 5
     run()
     while time.perf_counter() < end:
@@ -57,8 +74,15 @@ def time_slice(run, seconds):
     return samples
 
 
+def figures(samples):
+    """What a slice reports: percentiles of its runs in ms, runs a second, how many."""
+    values = {name: float(np.quantile(samples, q)) for name, q in QUANTILES.items()}
+    return values | {"per_s": 1000 * len(samples) / sum(samples), "runs": len(samples)}
+
+
 def worker(runtime, path, feeds_path, threads):
-    """The process of a peer: answers each line 'SECONDS' with the slice's figures as JSON, 'outputs FILE' by writing its outputs."""
+    """The process of a peer: answers each line 'SECONDS' with the slice's figures as JSON, 'outputs FILE' by writing
+    its outputs."""
     with np.load(feeds_path) as file:
         feeds = dict(file)
     if runtime == "onnxruntime":
@@ -83,13 +107,23 @@ def worker(runtime, path, feeds_path, threads):
         core = openvino.Core()
         model = core.read_model(path)
         model.reshape({name: openvino.PartialShape(list(value.shape)) for name, value in feeds.items()})
-        compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1,
-                                                     "PERFORMANCE_HINT": "LATENCY"})
+        compiled = core.compile_model(
+            model,
+            "CPU",
+            {
+                "INFERENCE_PRECISION_HINT": "f32",
+                "INFERENCE_NUM_THREADS": threads,
+                "NUM_STREAMS": 1,
+                "PERFORMANCE_HINT": "LATENCY",
+            },
+        )
         request = compiled.create_infer_request()
         for name, value in feeds.items():
             request.set_tensor(name, openvino.Tensor(value))
         run = request.infer
-        result = lambda: {next(iter(sorted(port.get_names()))): request.get_tensor(port).data.copy() for port in compiled.outputs}
+        result = lambda: {
+            next(iter(sorted(port.get_names()))): request.get_tensor(port).data.copy() for port in compiled.outputs
+        }
     run()
     print("ready", flush=True)
     for line in sys.stdin:
@@ -99,16 +133,20 @@ def worker(runtime, path, feeds_path, threads):
             np.savez(rest[0].strip(), **result())
             print("{}", flush=True)
         else:
-            samples = time_slice(run, float(word))
-            print(json.dumps({"p50": statistics.median(samples), "p90": float(np.quantile(samples, 0.9)), "runs": len(samples)}), flush=True)
+            print(json.dumps(figures(time_slice(run, float(word)))), flush=True)
 
 
 class Peer:
     """A worker process seen from outside; `slice` and `outputs` have the meaning of the worker's two lines."""
 
     def __init__(self, runtime, path, feeds_path, threads):
-        self.process = subprocess.Popen([sys.executable, __file__, "--worker", runtime, str(path), str(feeds_path), str(threads)],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "--worker", runtime, str(path), str(feeds_path), str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         self.ask(None)
 
     def ask(self, line):
@@ -134,31 +172,49 @@ class Peer:
 
 
 class HonePeer:
-    """`hone bench` once a slice, so many iterations as the first slice showed to fill one."""
+    """`hone bench ENGINE` once a slice, so many iterations as the slice before showed to fill one. Extra flags go to
+    each."""
 
-    def __init__(self, hone, flags, path, feeds, threads, engine):
-        self.hone, self.threads, self.engine = hone, threads, engine
-        self.build = hone.build(path, engine, "--shapes", hone_cli.shapes_flag(feeds), *flags)
-        self.iterations = 5
+    def __init__(self, hone, engine, threads, *flags):
+        self.hone, self.engine, self.iterations = hone, engine, 5
+        self.flags = ("--threads", threads, *flags)
 
     def slice(self, seconds):
-        report = self.hone.bench(self.engine, "--iterations", self.iterations, "--threads", self.threads)
-        p50 = report.number("bench.p50_ms")
-        runs, self.iterations = self.iterations, max(5, int(1000 * seconds / p50))
-        return {"p50": p50, "p90": report.number("bench.p90_ms"), "runs": runs}
+        report = self.hone.bench(self.engine, "--iterations", self.iterations, *self.flags)
+        taken = {name: report.number(f"bench.{name}_ms") for name in QUANTILES}
+        taken |= {"per_s": report.number("bench.throughput"), "runs": self.iterations}
+        self.iterations = max(5, int(1000 * seconds / taken["p50"]))
+        return taken
 
     def outputs(self, feeds, path):
         return self.hone.run(self.engine, feeds)
 
     def close(self):
-        self.engine.unlink(missing_ok=True)
+        pass
+
+
+def take_turns(peers, rounds, seconds):
+    """Slices of {name: peer} in turn, the order rotating. Returns ({name: [figures]}, share of the processors taken
+    by others)."""
+    order, slices, noise = list(peers), collections.defaultdict(list), []
+    for peer in peers.values():
+        peer.slice(seconds / 4)
+    for _ in range(rounds):
+        noise.append(others())
+        for name in order:
+            slices[name].append(peers[name].slice(seconds))
+        order = order[1:] + order[:1]
+    return slices, statistics.median(noise)
 
 
 def others(seconds=0.15):
     """Share of processor time used by anyone while we sleep."""
+
     def read():
-        fields = list(map(int, open("/proc/stat").readline().split()[1:9]))
+        with open("/proc/stat") as file:
+            fields = list(map(int, file.readline().split()[1:9]))
         return sum(fields), fields[3] + fields[4]
+
     total, idle = read()
     time.sleep(seconds)
     total2, idle2 = read()
@@ -175,9 +231,14 @@ def oracle(path, feeds, hone):
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level, options.log_severity_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL, 3
+    options.graph_optimization_level, options.log_severity_level = (
+        onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
+        3,
+    )
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    return dict(zip([o.name for o in session.get_outputs()], session.run(None, feeds))), "ONNX Runtime, optimisation off, f32"
+    return dict(
+        zip([o.name for o in session.get_outputs()], session.run(None, feeds))
+    ), "ONNX Runtime, optimisation off, f32"
 
 
 def distance(ours, truth):
@@ -212,30 +273,37 @@ def measure(name, threads, args, hone):
     truth, source = oracle(path, feeds, hone)
     peers, rows = {}, {}
     for runtime in args.peers:
-        rows[runtime] = {"model": name, "threads": threads, "runtime": runtime, "oracle": source, "shapes": {k: list(v.shape) for k, v in feeds.items()}}
+        rows[runtime] = {
+            "model": name,
+            "threads": threads,
+            "runtime": runtime,
+            "oracle": source,
+            "shapes": {k: list(v.shape) for k, v in feeds.items()},
+        }
         try:
             if runtime in FLAGS:
-                peers[runtime] = HonePeer(hone, FLAGS[runtime], path, feeds, threads, args.work / f"{name}.{runtime}.engine")
+                engine = args.work / f"{name}.{runtime}.engine"
+                hone.build(path, engine, "--shapes", hone_cli.shapes_flag(feeds), *FLAGS[runtime])
+                peers[runtime] = HonePeer(hone, engine, threads)
             else:
                 peers[runtime] = Peer(runtime, path, feeds_path, threads)
             rows[runtime]["error"] = distance(peers[runtime].outputs(feeds, args.work / "out.npz"), truth)
-            peers[runtime].slice(args.slice / 4)
         except (RuntimeError, KeyError, OSError, ValueError, subprocess.TimeoutExpired) as error:
             rows[runtime]["failed"] = str(error)
             peers.pop(runtime, None)
-    order, slices, noise = list(peers), collections.defaultdict(list), []
-    for _ in range(args.rounds):
-        noise.append(others())
-        for runtime in order:
-            slices[runtime].append(peers[runtime].slice(args.slice))
-        order = order[1:] + order[:1]
+    slices, busy = take_turns(peers, args.rounds, args.slice)
     for peer in peers.values():
         peer.close()
     base = [s["p50"] for s in slices.get("onnxruntime", [])]
     for runtime, taken in slices.items():
         p50 = [s["p50"] for s in taken]
-        rows[runtime] |= {"median_ms": quartiles(p50), "p90_ms": statistics.median(s["p90"] for s in taken), "runs": sum(s["runs"] for s in taken),
-                          "speed": quartiles([b / p for b, p in zip(base, p50)]) if base else None, "busy": statistics.median(noise)}
+        rows[runtime] |= {
+            "median_ms": quartiles(p50),
+            "p90_ms": statistics.median(s["p90"] for s in taken),
+            "runs": sum(s["runs"] for s in taken),
+            "speed": quartiles([b / p for b, p in zip(base, p50)]) if base else None,
+            "busy": busy,
+        }
     return list(rows.values())
 
 
@@ -247,7 +315,9 @@ def show(row):
     m, s = row["median_ms"], row["speed"]
     speed = f"{s['median']:6.2f}x [{s['q1']:.2f}, {s['q3']:.2f}]" if s else "-".rjust(7)
     error = "-" if row["error"] is None else f"{row['error']:.1e}"
-    return f"{head} {m['median']:9.3f} {m['q3'] - m['q1']:8.3f} {row['p90_ms']:9.3f}  {speed:22} {error:>8}" + ("  disturbed" if row["busy"] > 0.05 else "")
+    return f"{head} {m['median']:9.3f} {m['q3'] - m['q1']:8.3f} {row['p90_ms']:9.3f}  {speed:22} {error:>8}" + (
+        "  disturbed" if row["busy"] > 0.05 else ""
+    )
 
 
 def machine():
@@ -255,7 +325,11 @@ def machine():
     text = pathlib.Path("/proc/cpuinfo").read_text() if pathlib.Path("/proc/cpuinfo").exists() else ""
     pick = lambda key: next((l.split(":", 1)[1].strip() for l in text.splitlines() if l.startswith(key)), "")
     wanted = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_int8")
-    return {"cpu": pick("model name") or platform.machine(), "cores": os.cpu_count(), "isa": [f for f in wanted if f in pick("flags").split()]}
+    return {
+        "cpu": pick("model name") or platform.machine(),
+        "cores": os.cpu_count(),
+        "isa": [f for f in wanted if f in pick("flags").split()],
+    }
 
 
 def main():
@@ -267,7 +341,9 @@ def main():
     args.add_argument("--rounds", type=int, default=12)
     args.add_argument("--slice", type=float, default=0.6, help="seconds of one runtime's turn")
     args.add_argument("--peers", default=",".join(RUNTIMES), help="which runtimes, with commas")
-    args.add_argument("--require", type=float, metavar="X", help="exit 1 when a hone row is below X times ONNX Runtime's speed")
+    args.add_argument(
+        "--require", type=float, metavar="X", help="exit 1 when a hone row is below X times ONNX Runtime's speed"
+    )
     args.add_argument("--hone", type=pathlib.Path, default=ROOT / "build" / "hone")
     args.add_argument("--graphs", type=pathlib.Path, default=ROOT / "build" / "graphs")
     args.add_argument("--zoo", type=pathlib.Path, default=ROOT / "build" / "zoo")
@@ -281,26 +357,54 @@ def main():
         return 2
     hone = hone_cli.Hone(args.hone) if args.hone.exists() else None
     if any(p in FLAGS for p in args.peers) and not hone:
-        print(f"peers.py: {args.hone} is not there; build it, or leave hone out with --peers onnxruntime,openvino", file=sys.stderr)
+        print(
+            f"peers.py: {args.hone} is not there; build it, or leave hone out with --peers onnxruntime,openvino",
+            file=sys.stderr,
+        )
         return 2
     args.work.mkdir(parents=True, exist_ok=True)
     import onnxruntime, openvino
 
     rows, slow = [], []
-    print(f"{'model':22} {'th':>2}  {'runtime':12} {'median ms':>9} {'spread':>8} {'p90 ms':>9}  {'speed [quartiles]':22} {'error':>8}", flush=True)
+    print(
+        f"{'model':22} {'th':>2}  {'runtime':12} {'median ms':>9} {'spread':>8} {'p90 ms':>9}  {'speed [quartiles]':22} {'error':>8}",
+        flush=True,
+    )
     for name in args.models or MODELS:
         for threads in map(int, args.threads.split(",")):
             for row in measure(name, threads, args, hone):
                 rows.append(row)
                 print(show(row), flush=True)
-                if args.require and row["runtime"] in FLAGS and ("failed" in row or (row["speed"] and row["speed"]["median"] < args.require)):
+                if (
+                    args.require
+                    and row["runtime"] in FLAGS
+                    and ("failed" in row or (row["speed"] and row["speed"]["median"] < args.require))
+                ):
                     slow.append(row)
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    commit = subprocess.run(
+        ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True
+    ).stdout.strip()
     args.json.parent.mkdir(parents=True, exist_ok=True)
-    args.json.write_text(json.dumps({"machine": machine(), "commit": commit, "onnxruntime": onnxruntime.__version__, "openvino": openvino.__version__,
-                                     "rounds": args.rounds, "slice_s": args.slice, "rows": rows}, indent=1) + "\n")
+    args.json.write_text(
+        json.dumps(
+            {
+                "machine": machine(),
+                "commit": commit,
+                "onnxruntime": onnxruntime.__version__,
+                "openvino": openvino.__version__,
+                "rounds": args.rounds,
+                "slice_s": args.slice,
+                "rows": rows,
+            },
+            indent=1,
+        )
+        + "\n"
+    )
     for row in slow:
-        print(f"peers.py: below {args.require}x: {row['model']}, {row['threads']} threads, {row['runtime']}", file=sys.stderr)
+        print(
+            f"peers.py: below {args.require}x: {row['model']}, {row['threads']} threads, {row['runtime']}",
+            file=sys.stderr,
+        )
     return 1 if slow else 0
 
 

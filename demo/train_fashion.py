@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 """Trains the demo's classifier on Fashion-MNIST and exports it: train_fashion.py DATA OUT [--epochs N] [--seed N]
 
-DATA is the folder of Debian's package dataset-fashion-mnist (/usr/share/datasets/fashion-mnist). OUT receives fashion_resnet.onnx
-(what PyTorch's exporter writes, BatchNorm kept as nodes), check.npz (the first 64 test images and this script's own logits for them)
-and train.json (settings and final figures).
+DATA is the folder of Debian's package dataset-fashion-mnist (/usr/share/datasets/fashion-mnist). OUT receives
+fashion_resnet.onnx (what PyTorch's exporter writes, BatchNorm kept as nodes), check.npz (the first 64 test images and
+this script's own logits for them) and train.json (settings and final figures).
 
-The network is a ResNet of six basic blocks (32, 48 and 80 channels), about 0.33 million parameters, 55 million multiply-adds an image.
-Training: SGD with Nesterov momentum and a one-cycle learning rate; random shifts, mirror images and erased patches, all drawn on the
-device from one seed; the weights exported are an exponential moving average. Nothing is selected by looking at the test images: the
-weights of the last epoch are exported, whatever they score.
+The network is a ResNet of six basic blocks (32, 48 and 80 channels), about 0.33 million parameters, 55 million
+multiply-adds an image. Training: SGD with Nesterov momentum and a one-cycle learning rate; random shifts, mirror
+images and erased patches, all drawn on the device from one seed; the weights exported are an exponential moving
+average. Nothing is selected by looking at the test images: the weights of the last epoch are exported, whatever they
+score.
 
 Input `image`: f32 [batch,1,28,28], (pixel / 255 - 0.2860) / 0.3530. Output `logits`: f32 [batch,10].
 Needs torch, onnx and onnxscript; a GPU makes it two minutes instead of hours.
 """
+
 import argparse, copy, gzip, json, os, pathlib, platform, time
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -32,7 +34,8 @@ def read_idx(path):
 
 
 class Block(nn.Module):
-    """relu(bn(conv(relu(bn(conv(x))))) + shortcut(x)); the shortcut is a strided 1x1 convolution where the shape changes."""
+    """relu(bn(conv(relu(bn(conv(x))))) + shortcut(x)); the shortcut is a strided 1x1 convolution where the shape
+    changes."""
 
     def __init__(self, src, dst, stride):
         super().__init__()
@@ -40,7 +43,11 @@ class Block(nn.Module):
         self.bn1 = nn.BatchNorm2d(dst)
         self.conv2 = nn.Conv2d(dst, dst, 3, 1, 1, bias=False)
         self.bn2 = nn.BatchNorm2d(dst)
-        self.shortcut = nn.Identity() if src == dst and stride == 1 else nn.Sequential(nn.Conv2d(src, dst, 1, stride, bias=False), nn.BatchNorm2d(dst))
+        self.shortcut = (
+            nn.Identity()
+            if src == dst and stride == 1
+            else nn.Sequential(nn.Conv2d(src, dst, 1, stride, bias=False), nn.BatchNorm2d(dst))
+        )
 
     def forward(self, x):
         y = F.relu(self.bn1(self.conv1(x)))
@@ -89,23 +96,41 @@ def augment(x, gen):
 @torch.no_grad()
 def evaluate(model, images):
     model.eval()
-    return torch.cat([model(images[i:i + 1000]) for i in range(0, len(images), 1000)])
+    return torch.cat([model(images[i : i + 1000]) for i in range(0, len(images), 1000)])
 
 
 def export(model, example, path):
-    """Writes the ONNX file. The exporter's own optimizer would fold BatchNorm into the convolutions; folding is a thing the demo shows,
-    so only its constant folding runs, and the tracebacks that it stores in every node are left out."""
-    program = torch.onnx.export(model, (example,), dynamo=True, optimize=False, opset_version=20, input_names=["image"], output_names=["logits"],
-                                dynamic_shapes={"image": {0: torch.export.Dim("batch")}})
+    """Writes the ONNX file. The exporter's own optimizer would fold BatchNorm into the convolutions; folding is a
+    thing the demo shows, so only its constant folding runs, and the tracebacks that it stores in every node are left
+    out."""
+    program = torch.onnx.export(
+        model,
+        (example,),
+        dynamo=True,
+        optimize=False,
+        opset_version=20,
+        input_names=["image"],
+        output_names=["logits"],
+        dynamic_shapes={"image": {0: torch.export.Dim("batch")}},
+    )
     finish(program.model_proto, path)
 
 
 def finish(model, path):
     onnxscript.optimizer.fold_constants(model)
     onnxscript.optimizer.remove_unused_nodes(model)
-    for item in (*model.graph.node, *model.graph.input, *model.graph.output, *model.graph.value_info, *model.graph.initializer):
+    for item in (
+        *model.graph.node,
+        *model.graph.input,
+        *model.graph.output,
+        *model.graph.value_info,
+        *model.graph.initializer,
+    ):
         del item.metadata_props[:]
-    onnx.helper.set_model_props(model, {"classes": ",".join(CLASSES), "image": f"(pixel / 255 - {MEAN}) / {STD}", "data": "Fashion-MNIST (MIT)"})
+    onnx.helper.set_model_props(
+        model,
+        {"classes": ",".join(CLASSES), "image": f"(pixel / 255 - {MEAN}) / {STD}", "data": "Fashion-MNIST (MIT)"},
+    )
     onnx.checker.check_model(model, full_check=True)
     onnx.save(model, path)
 
@@ -118,7 +143,9 @@ def main():
     args.add_argument("--batch", type=int, default=500)
     args.add_argument("--lr", type=float, default=0.4)
     args.add_argument("--seed", type=int, default=1)
-    args.add_argument("--budget-seconds", type=float, default=0, help="after 2 epochs, lower the number of epochs to what fits")
+    args.add_argument(
+        "--budget-seconds", type=float, default=0, help="after 2 epochs, lower the number of epochs to what fits"
+    )
     args = args.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     dev = "cuda" if torch.cuda.is_available() else "cpu"
@@ -143,7 +170,12 @@ def main():
     decay, plain = [], []
     for p in model.parameters():
         (decay if p.ndim > 1 else plain).append(p)
-    opt = torch.optim.SGD([{"params": decay, "weight_decay": 5e-4}, {"params": plain, "weight_decay": 0}], lr=0.0, momentum=0.9, nesterov=True)
+    opt = torch.optim.SGD(
+        [{"params": decay, "weight_decay": 5e-4}, {"params": plain, "weight_decay": 0}],
+        lr=0.0,
+        momentum=0.9,
+        nesterov=True,
+    )
     live, kept = ([v for v in m.state_dict().values() if v.dtype.is_floating_point] for m in (model, average))
     start, epoch, step, first = time.time(), 0, 0, 0.0
     while epoch < epochs:
@@ -155,7 +187,7 @@ def main():
             rate = args.lr * (t / 0.15 if t < 0.15 else 0.5 * (1 + np.cos(np.pi * (t - 0.15) / 0.85)))
             for group in opt.param_groups:
                 group["lr"] = rate
-            pick = order[i * args.batch:(i + 1) * args.batch]
+            pick = order[i * args.batch : (i + 1) * args.batch]
             x = augment(train_x[pick], gen).to(memory_format=torch.channels_last)
             with torch.autocast(dev, torch.bfloat16, enabled=dev == "cuda"):
                 loss = F.cross_entropy(model(x).float(), train_y[pick], label_smoothing=0.05)
@@ -182,8 +214,14 @@ def main():
     logits = evaluate(average, test_x)
     train_logits = evaluate(average, train_x)
     report = {
-        "epochs": epochs, "batch": args.batch, "lr": args.lr, "seed": args.seed, "parameters": parameters, "train_seconds": round(seconds, 1),
-        "device": torch.cuda.get_device_name() if dev == "cuda" else platform.processor(), "torch": torch.__version__,
+        "epochs": epochs,
+        "batch": args.batch,
+        "lr": args.lr,
+        "seed": args.seed,
+        "parameters": parameters,
+        "train_seconds": round(seconds, 1),
+        "device": torch.cuda.get_device_name() if dev == "cuda" else platform.processor(),
+        "torch": torch.__version__,
         "train_top1": (train_logits.argmax(1) == train_y).float().mean().item(),
         "test_top1": (logits.argmax(1) == test_y).float().mean().item(),
         "test_loss": F.cross_entropy(logits, test_y).item(),

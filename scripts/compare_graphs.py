@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Compares Hone with ONNX Runtime on whole models: compare_graphs.py [NAME...] [--backend cpu|ref] [--set graphs|zoo|demo|all] [--json FILE]
+"""Compares Hone with ONNX Runtime on whole models: compare_graphs.py [NAME...] [--backend cpu|ref]
 
-For every model: seeded inputs (model_inputs.py), ONNX Runtime with all of its graph optimisation off, then `hone run MODEL --inputs X
---outputs Y --backend B`, then per output:
+For every model: seeded inputs (model_inputs.py), ONNX Runtime with all of its graph optimisation off, then `hone run
+MODEL --inputs X --outputs Y --backend B`, then per output:
 
-  floating point      relative L2 distance |a - b| / |b| at most --tolerance, over the elements that are finite in b; NaN and infinities
+  floating point      relative L2 distance |a - b| / |b| at most --tolerance, over the elements that are finite in b;
+                      NaN and infinities
                       must sit where b has them
   integers, booleans  equal
   always              same names, shapes and element types
 
-Models come from tests/graphs (restored into --graphs on first use, 3.6 GB for all), from the zoo (fetched into --zoo) and demo/. ONNX Runtime's
-answers are kept under --work and used again while model, inputs and ONNX Runtime are the same. Exit 1 when any model fails.
-"""
+Models come from tests/graphs (restored into --graphs on first use, 3.6 GB for all), from the zoo (fetched into --zoo)
+and demo/. ONNX Runtime's answers are kept under --work and used again while model, inputs and ONNX Runtime are the
+same. Exit 1 when any model fails."""
+
 import argparse, hashlib, json, os, pathlib, subprocess, sys, time
 import numpy as np, onnx
 import graphs, model_inputs, zoo
@@ -48,7 +50,8 @@ def compare(ours, theirs, tolerance):
 
 
 def reference(path, feeds, work, label):
-    """ONNX Runtime's answers with optimisation off, from the store under `work` or computed now. Returns (outputs, seconds or None)."""
+    """ONNX Runtime's answers with optimisation off, from the store under `work` or computed now. Returns (outputs,
+    seconds or None)."""
     import onnxruntime
 
     key = hashlib.sha256(f"{onnxruntime.__version__} {path.stat().st_size} {path.stat().st_mtime_ns}".encode())
@@ -80,8 +83,14 @@ def hone(binary, path, feeds, work, label, backend, timeout):
     got.unlink(missing_ok=True)
     start = time.monotonic()
     try:
-        result = subprocess.run([binary, "run", path, "--inputs", given, "--outputs", got, "--backend", backend], capture_output=True, text=True,
-                                errors="replace", stdin=subprocess.DEVNULL, timeout=timeout)
+        result = subprocess.run(
+            [binary, "run", path, "--inputs", given, "--outputs", got, "--backend", backend],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=timeout,
+        )
     except subprocess.TimeoutExpired:
         return None, time.monotonic() - start, f"no answer in {timeout:.0f} s"
     seconds = time.monotonic() - start
@@ -113,7 +122,15 @@ def catalogue(args):
 
 def judge(name, get, args):
     """One row of the table."""
-    row = {"name": name, "verdict": "fail", "relative_l2": None, "output": "", "hone_s": None, "onnxruntime_s": None, "reasons": []}
+    row = {
+        "name": name,
+        "verdict": "fail",
+        "relative_l2": None,
+        "output": "",
+        "hone_s": None,
+        "onnxruntime_s": None,
+        "reasons": [],
+    }
     try:
         path = get()
         model = onnx.load(path)
@@ -138,7 +155,9 @@ def main():
     args.add_argument("--backend", default="cpu")
     args.add_argument("--set", choices=("graphs", "zoo", "demo", "all"), default="all")
     args.add_argument("--hone", type=pathlib.Path, default=ROOT / "build" / "hone")
-    args.add_argument("--graphs", type=pathlib.Path, default=ROOT / "build" / "graphs", help="where restored graphs are kept")
+    args.add_argument(
+        "--graphs", type=pathlib.Path, default=ROOT / "build" / "graphs", help="where restored graphs are kept"
+    )
     args.add_argument("--zoo", type=pathlib.Path, default=ROOT / "build" / "zoo")
     args.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "compare")
     args.add_argument("--tolerance", type=float, default=1e-4)
@@ -157,20 +176,38 @@ def main():
         return 2
     args.work.mkdir(parents=True, exist_ok=True)
     rows = []
-    print(f"{'model':28} {'verdict':8} {'rel. L2':>8} {'hone s':>7} {'ORT s':>6}  worst output, or why it fails", flush=True)
+    print(
+        f"{'model':28} {'verdict':8} {'rel. L2':>8} {'hone s':>7} {'ORT s':>6}  worst output, or why it fails",
+        flush=True,
+    )
     for name in args.names or known:
         row = judge(name, known[name], args)
         rows.append(row)
         number = lambda v, form, width: (format(v, form) if v is not None else "-").rjust(width)
-        print(f"{name:28} {row['verdict']:8} {number(row['relative_l2'], '.1e', 8)} {number(row['hone_s'], '.1f', 7)} {number(row['onnxruntime_s'], '.2f', 6)}  "
-              + ("; ".join(row["reasons"]) or row["output"]), flush=True)
+        print(
+            f"{name:28} {row['verdict']:8} {number(row['relative_l2'], '.1e', 8)} {number(row['hone_s'], '.1f', 7)} {number(row['onnxruntime_s'], '.2f', 6)}  "
+            + ("; ".join(row["reasons"]) or row["output"]),
+            flush=True,
+        )
     failed = sum(row["verdict"] != "ok" for row in rows)
     print(f"{len(rows) - failed} passed, {failed} failed")
     if args.json:
         import onnxruntime
 
-        args.json.write_text(json.dumps({"backend": args.backend, "tolerance": args.tolerance, "seed": args.seed, "batch": args.batch,
-                                         "onnxruntime": onnxruntime.__version__, "models": rows}, indent=1) + "\n")
+        args.json.write_text(
+            json.dumps(
+                {
+                    "backend": args.backend,
+                    "tolerance": args.tolerance,
+                    "seed": args.seed,
+                    "batch": args.batch,
+                    "onnxruntime": onnxruntime.__version__,
+                    "models": rows,
+                },
+                indent=1,
+            )
+            + "\n"
+        )
     return 1 if failed else 0
 
 

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Restores the test graphs as runnable models: graphs.py OUT [NAME...] [--list] [--force]
 
-tests/graphs/ holds 34 graphs that PyTorch's exporters wrote for real architectures, stored without their weights: floating-point
-initializers of 2,048 elements or more are zeros there (which is why all of them fit in 8 MB), and NAME.json says which and how each was
-distributed. Restoring draws every one again:
+tests/graphs/ holds 34 graphs that PyTorch's exporters wrote for real architectures, stored without their weights:
+floating-point initializers of 2,048 elements or more are zeros there (which is why all of them fit in 8 MB), and
+NAME.json says which and how each was distributed. Restoring draws every one again:
 
-    w = z * std * gain + mean        z: standard normal, generator PCG64 seeded with the CRC-32 of the tensor's name, drawn in f32, row-major
+    w = z * std * gain + mean        z: standard normal, generator PCG64 seeded with the CRC-32 of the tensor's name,
+                                     drawn in f32, row-major
 
-std is one number, or one per index of the first axis (a convolution's output channels); gain is the file's `gain` for tensors of rank 3 and
-more and `gain_2d` for others, chosen so that activations keep ordinary ranges. So the answers mean nothing, but every weight matters to
-them and they are the same on every machine. OUT/NAME.onnx is written by rename and kept when it is newer than its sources.
-"""
+std is one number, or one per index of the first axis (a convolution's output channels); gain is the file's `gain` for
+tensors of rank 3 and more and `gain_2d` for others, chosen so that activations keep ordinary ranges. So the answers
+mean nothing, but every weight matters to them and they are the same on every machine. OUT/NAME.onnx is written by
+rename and kept when it is newer than its sources."""
+
 import argparse, json, lzma, os, pathlib, sys, zlib
 import numpy as np, onnx
 from onnx import numpy_helper
@@ -40,7 +42,9 @@ def restore(name):
             mean, std = left.pop(tensor.name)
             gain = stats.get("gain" if len(tensor.dims) >= 3 else "gain_2d", 1.0)
             dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
-            tensor.CopyFrom(numpy_helper.from_array(draw(tensor.name, tuple(tensor.dims), dtype, mean, std, gain), tensor.name))
+            tensor.CopyFrom(
+                numpy_helper.from_array(draw(tensor.name, tuple(tensor.dims), dtype, mean, std, gain), tensor.name)
+            )
     if left:
         raise ValueError(f"{name}: statistics for tensors that the graph does not have: {', '.join(left)}")
     return model

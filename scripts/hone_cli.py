@@ -1,9 +1,11 @@
-"""The hone command line for our Python tools: runs it, reads its --json. Field names of that JSON stand in FIELDS and nowhere else.
+"""The hone command line for our Python tools: runs it, reads its --json. Field names of that JSON stand in FIELDS and
+nowhere else.
 
     hone = Hone("build/hone")
     report = hone.bench("model.engine", "--iterations", 100)
     report.number("bench.p50_ms")
 """
+
 import json, os, pathlib, subprocess, tempfile
 import numpy as np
 
@@ -77,7 +79,9 @@ class Hone:
     def call(self, *args, allow=(0,)):
         """Runs a command; returns (code, stdout, stderr). A code outside `allow` raises HoneFailed."""
         command = [str(self.binary), *map(str, args)]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, timeout=self.timeout)
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, timeout=self.timeout
+        )
         if done.returncode not in allow:
             raise HoneFailed(["hone", *args], done.returncode, done.stderr)
         return done.returncode, done.stdout, done.stderr
@@ -95,7 +99,8 @@ class Hone:
         return self.json("bench", engine, *flags)
 
     def run(self, model, feeds, *flags):
-        """Runs a model or engine on {input: array}; returns {output: array}. Arrays of one rank more than the input's run once per index."""
+        """Runs a model or engine on {input: array}; returns {output: array}. Arrays of one rank more than the input's
+        run once per index."""
         with tempfile.TemporaryDirectory(prefix="hone_run_") as folder:
             given, got = pathlib.Path(folder, "in.npz"), pathlib.Path(folder, "out.npz")
             np.savez(given, **feeds)
@@ -105,7 +110,16 @@ class Hone:
 
     def run_measured(self, model, inputs, outputs, *flags):
         """Runs a model or engine on files and returns the child's peak resident memory in bytes."""
-        command = [str(self.binary), "run", str(model), "--inputs", str(inputs), "--outputs", str(outputs), *map(str, flags)]
+        command = [
+            str(self.binary),
+            "run",
+            str(model),
+            "--inputs",
+            str(inputs),
+            "--outputs",
+            str(outputs),
+            *map(str, flags),
+        ]
         with tempfile.TemporaryFile() as errors:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
             _, status, usage = os.wait4(child.pid, 0)

@@ -3,13 +3,16 @@
 One rule covers most models; a row of SHAPES or VALUES says what it cannot know. The rule, for an input of the graph:
 
   f32, f16    standard normal, rounded to the type
-  integers    whole numbers in [0, V), V the smallest first dimension of a table that a Gather reads with this input; without one, V = 2
-  ... named *mask*        each row ones, then zeros for the last quarter, and at least one 1 (what a padded sentence looks like)
+  integers    whole numbers in [0, V), V the smallest first dimension of a table that a Gather reads with this input;
+              without one, V = 2
+  ... named *mask*        each row ones, then zeros for the last quarter, and at least one 1 (what a padded sentence
+                          looks like)
   ... named token_type*   zeros in the first half of a row, ones in the second
   bool        fair coin
 
 Symbolic and unset dimensions are 1, unless SHAPES or the caller's `dims` (symbol -> size) say otherwise.
 """
+
 import numpy as np, onnx
 
 SEED = 20
@@ -33,9 +36,9 @@ SHAPES = {
     "fashion_resnet": {"image": (4, 1, 28, 28)},
 }
 
-# Values that the rule would get wrong: (low, high) for a uniform range (whole numbers for integer inputs), one number, or the name of a
-# function below. A detector shown noise answers "nothing" everywhere, with values so small that two correct f32 runs differ by 4e-4 relative:
-# such models are shown what they look for.
+# Values that the rule would get wrong: (low, high) for a uniform range (whole numbers for integer inputs), one
+# number, or the name of a function below. A detector shown noise answers "nothing" everywhere, with values so small
+# that two correct f32 runs differ by 4e-4 relative: such models are shown what they look for.
 VALUES = {
     "open_nsfw": {"input:0": (-110.0, 140.0)},  # bytes less the channel means
     "magika": {"bytes": (0, 257)},  # 256 is padding
@@ -56,7 +59,8 @@ VALUES = {
 
 
 def declared(model):
-    """The inputs a caller must give: name -> (numpy dtype, list of sizes, symbols or None). Initializers with an input entry are not."""
+    """The inputs a caller must give: name -> (numpy dtype, list of sizes, symbols or None). Initializers with an
+    input entry are not."""
     stored = {t.name for t in model.graph.initializer}
     found = {}
     for value in model.graph.input:
@@ -68,11 +72,15 @@ def declared(model):
 
 
 def vocabulary(model, name):
-    """The number of rows of the smallest table that a Gather indexes with this input, through casts and reshapes; 0 without one."""
+    """The number of rows of the smallest table that a Gather indexes with this input, through casts and reshapes; 0
+    without one."""
     tables = {t.name: t.dims[0] for t in model.graph.initializer if t.dims}
     same, sizes = {name}, []
     for node in model.graph.node:  # in order of execution, so one pass follows a chain
-        if node.op_type in ("Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape", "Flatten") and node.input[0] in same:
+        if (
+            node.op_type in ("Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape", "Flatten")
+            and node.input[0] in same
+        ):
             same.add(node.output[0])
         if node.op_type == "Gather" and node.input[1] in same and node.input[0] in tables:
             sizes.append(tables[node.input[0]])
@@ -92,18 +100,19 @@ def page(rng, shape):
                 for _ in range(3):  # an upright, a bar or both make a letter
                     if rng.random() < 0.5:
                         x = left + int(rng.integers(0, width))
-                        image[b, top:top + line, x:x + 3] = -0.9
+                        image[b, top : top + line, x : x + 3] = -0.9
                     else:
                         y = top + int(rng.integers(0, line - 3))
-                        image[b, y:y + 3, left:left + width] = -0.9
+                        image[b, y : y + 3, left : left + width] = -0.9
                 left += width + (line if rng.random() < 0.15 else line // 5)
     noise = rng.normal(0, 0.02, (n, c, h, w))
     return (image[:, None] + noise).astype(np.float32)
 
 
 def hiss(rng, shape):
-    """Noise whose power falls as 1 / frequency, shape [n, samples, 1], peak 0.9. Every octave then holds something: a model that takes the
-    logarithm of a spectrum turns the rounding errors of an empty octave into differences that no tolerance should have to allow."""
+    """Noise whose power falls as 1 / frequency, shape [n, samples, 1], peak 0.9. Every octave then holds something: a
+    model that takes the logarithm of a spectrum turns the rounding errors of an empty octave into differences that no
+    tolerance should have to allow."""
     n, samples, _ = shape
     spectrum = np.fft.rfft(rng.standard_normal((n, samples)))
     sound = np.fft.irfft(spectrum / np.sqrt(np.maximum(1, np.arange(spectrum.shape[1]))), samples)
@@ -114,7 +123,9 @@ def one(rng, model, name, dtype, shape, values):
     """The array of one input."""
     if isinstance(values, tuple):
         low, high = values
-        return (rng.integers(low, high, shape) if np.issubdtype(dtype, np.integer) else rng.uniform(low, high, shape)).astype(dtype)
+        return (
+            rng.integers(low, high, shape) if np.issubdtype(dtype, np.integer) else rng.uniform(low, high, shape)
+        ).astype(dtype)
     if isinstance(values, str):
         return {"page": page, "hiss": hiss}[values](rng, shape).astype(dtype)
     if values is not None:
@@ -132,8 +143,8 @@ def one(rng, model, name, dtype, shape, values):
 
 
 def make(model, name, seed=SEED, dims=None, batch=None, shapes=None):
-    """Inputs for an onnx.ModelProto. `name` is its row in the tables above (unknown names are fine), `dims` sizes for symbols, `batch`
-    the size of a free first dimension, `shapes` {input: shape} in place of SHAPES' row."""
+    """Inputs for an onnx.ModelProto. `name` is its row in the tables above (unknown names are fine), `dims` sizes for
+    symbols, `batch` the size of a free first dimension, `shapes` {input: shape} in place of SHAPES' row."""
     rng = np.random.default_rng(seed)
     feeds = {}
     for key, (dtype, sizes) in declared(model).items():

