@@ -86,7 +86,8 @@ class Runner {
     // The piece of the next panel is spread over this panel's tiles; the tile kernel fetches two lines every
     // four k.
     const float* next = panels_.panels + ((p + 1) * k_ + piece.tap * block_.run + piece.k0) * kernels_.nr;
-    const bool more = prefetch && p + 1 < panels_.count;
+    // Past the run's end it is most likely this worker's next chunk.
+    const bool more = prefetch && (panels_.first + p + 1) * kernels_.nr < panels_.n;
     const int64_t step = more ? ceil_div(4 * kernels_.nr, n_tiles()) : 0;
     for (int64_t t = 0; t < n_tiles(); ++t)
       tile(t, p, piece, first, last, more ? next + t * (piece.depth() / 4) * step : panels_.panels, step);
@@ -117,36 +118,24 @@ void run_block(const TileKernels& kernels, const RowBlock& block, const PanelRun
   });
 }
 
-WorkSplit split_work(const TileKernels& kernels, int64_t batch, int64_t m, int64_t n, int64_t k) {
+WorkSplit split_work(int64_t batch, int64_t row_units, int64_t panels, double flops, int64_t a_floats,
+                     int64_t b_floats) {
   // A chunk of a million operations takes 5 to 10 us: ten times what handing it out costs.
-  constexpr int64_t kChunkFlops = 1'000'000;
+  constexpr double kChunkFlops = 1'000'000;
   constexpr int64_t kMostChunks = 16;
-  const int64_t tiles = std::max<int64_t>(1, ceil_div(m, kernels.mr));
-  const int64_t panels = std::max<int64_t>(1, ceil_div(n, kernels.nr));
-  const double flops = 2.0 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) *
-                       static_cast<double>(std::max<int64_t>(1, k));
   int64_t wanted = static_cast<int64_t>(std::min<double>(kMostChunks, flops / kChunkFlops));
   wanted = ceil_div(std::max<int64_t>(1, wanted), std::max<int64_t>(1, batch));
 
   WorkSplit split;
-  split.rows = {tiles, 1};
-  split.panels = {panels, 1};
+  split.rows = {std::max<int64_t>(1, row_units), 1};
+  split.panels = {std::max<int64_t>(1, panels), 1};
   // The larger operand is cut, so that each core reads its part of it once; the smaller one is shared.
-  const bool by_panels = n * k > m * (k + n);
+  const bool by_panels = b_floats > a_floats;
   EvenSplit& first = by_panels ? split.panels : split.rows;
   EvenSplit& second = by_panels ? split.rows : split.panels;
   first.parts = std::min(first.count, wanted);
-  second.parts = std::min(second.count, wanted / first.parts);
-  second.parts = std::max<int64_t>(1, second.parts);
+  second.parts = std::max<int64_t>(1, std::min(second.count, wanted / first.parts));
   return split;
-}
-
-BlockWalk choose_walk(const TileKernels& kernels, int64_t rows, int64_t panels, int64_t k) {
-  (void)kernels;
-  (void)rows;
-  (void)panels;
-  (void)k;
-  return {};
 }
 
 }  // namespace hone::cpu

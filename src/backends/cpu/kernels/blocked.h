@@ -57,18 +57,16 @@ struct PanelRun {
 void run_block(const TileKernels& kernels, const RowBlock& block, const PanelRun& panels,
                const Epilogue& epilogue, const BlockWalk& walk);
 
-/// Cuts a product of m rows and `panels` panels (inner length k) into chunks for a thread pool: a function of
-/// the sizes and of the ISA alone.
+/// Cuts a product into chunks for a thread pool: a function of the sizes and of the ISA alone.
 struct WorkSplit {
-  EvenSplit rows;  ///< of tiles of rows
-  EvenSplit panels;
+  EvenSplit rows;    ///< of units of rows: tiles, or whole output lines
+  EvenSplit panels;  ///< of panels, those of all groups counted
   int64_t n_chunks() const { return rows.parts * panels.parts; }
 };
-/// `batch`: equal products beside this one, which are chunks already.
-WorkSplit split_work(const TileKernels& kernels, int64_t batch, int64_t m, int64_t n, int64_t k);
-
-/// The walk for a chunk of `rows` rows and `panels` panels.
-BlockWalk choose_walk(const TileKernels& kernels, int64_t rows, int64_t panels, int64_t k);
+/// `flops` of the whole work, `a_floats` and `b_floats` read and written on the row side and the panel side;
+/// `batch` equal products beside this one, which are chunks already.
+WorkSplit split_work(int64_t batch, int64_t row_units, int64_t panels, double flops, int64_t a_floats,
+                     int64_t b_floats);
 
 /// Scratch is handed out from one aligned piece of memory; sizes are counted first with a null base.
 class Carver {

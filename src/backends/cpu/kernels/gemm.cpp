@@ -53,10 +53,11 @@ Gemm::Scratch Gemm::scratch(void* base) const {
 }
 
 Gemm::Gemm(Isa isa, const GemmShape& shape) : kernels_(&tile_kernels(isa)), shape_(shape) {
-  split_ = split_work(*kernels_, shape.batch, shape.m, shape.n, shape.k);
+  const double flops = 2.0 * static_cast<double>(shape.batch) * static_cast<double>(shape.m) *
+                       static_cast<double>(shape.n) * static_cast<double>(std::max<int64_t>(1, shape.k));
+  split_ = split_work(shape.batch, ceil_div(shape.m, kernels_->mr), ceil_div(shape.n, kernels_->nr), flops,
+                      shape.m * (shape.k + shape.n), shape.n * shape.k);
   const int64_t chunk_rows = std::min(shape.m, ceil_div(split_.rows.count, split_.rows.parts) * kernels_->mr);
-  const int64_t chunk_panels = ceil_div(split_.panels.count, split_.panels.parts);
-  walk = choose_walk(*kernels_, chunk_rows, chunk_panels, shape.k);
   block_rows_ = std::max<int64_t>(1, chunk_rows);
   if (shape.a_transposed) {
     const int64_t fit = (cache_sizes().l2_bytes / 4) / (std::max<int64_t>(1, shape.k) * sizeof(float));
@@ -113,7 +114,9 @@ void Gemm::run_chunk(const GemmArgs& args, int64_t chunk, int worker) const {
       pack(shape_.b_transposed ? b + column * args.ldb : b + column, args.ldb, shape_.b_transposed, shape_.k,
            static_cast<int>(std::min<int64_t>(nr, shape_.n - column)), s.b);
       panels.first = p;
-      run_block(*kernels_, block, panels, args.epilogue, walk);
+      BlockWalk alone = walk;
+      alone.prefetch = false;  // there is no next panel yet
+      run_block(*kernels_, block, panels, args.epilogue, alone);
     }
   }
 }

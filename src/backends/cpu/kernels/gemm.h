@@ -69,7 +69,7 @@ class Gemm {
   /// One chunk, with the scratch of `worker`: for callers with a schedule of their own.
   void run_chunk(const GemmArgs& args, int64_t chunk, int worker) const;
 
-  BlockWalk walk;  ///< set by the constructor; benchmarks may change it
+  BlockWalk walk;  ///< benchmarks and tests may change it
 
  private:
   struct Scratch;
