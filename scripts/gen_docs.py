@@ -22,7 +22,10 @@ def listing(hone, flag):
     done = subprocess.run([hone, flag, "--json"], capture_output=True, text=True)
     if done.returncode != 0:
         return None
-    rows = json.loads(done.stdout)
+    try:
+        rows = json.loads(done.stdout)
+    except json.JSONDecodeError as error:
+        sys.exit(f"gen_docs: hone {flag} --json printed no JSON: {error}")
     # Either a bare array, or the one object that every --json command prints, with the array as its only list.
     if isinstance(rows, dict):
         lists = [value for value in rows.values() if isinstance(value, list)]
