@@ -1,0 +1,140 @@
+// Cast CastLike BitCast Identity. Source: ONNX, opsets up to 28.
+//
+// Rules of a conversion: float to integer truncates toward zero, saturates, NaN gives 0; integer to narrower integer keeps the low bits; to a
+// narrow float rounds once, to nearest even; to f8 overflow follows `saturate`; to f8e8m0 the rounding follows `round_mode`; to bool is != 0.
+#include <cstring>
+
+#include "base/float16.h"
+#include "ops/dispatch.h"
+#include "ops/infer_util.h"
+#include "ops/interpreter.h"
+
+namespace hone::ops {
+namespace {
+
+/// Conversions whose result depends on the attributes; everything else is convert().
+void cast_kernel(KernelContext& ctx) {
+  const Tensor& x = ctx.in(0);
+  const DType to = ctx.out_dtypes[0];
+  const bool saturate = ctx.get_int("saturate", 1) != 0;
+  const std::string mode = ctx.get_string("round_mode", "up");
+  uint8_t (*encode)(double, bool) = nullptr;
+  switch (to) {
+    case DType::kF8E4M3FN: encode = to_f8e4m3fn; break;
+    case DType::kF8E4M3FNUZ: encode = to_f8e4m3fnuz; break;
+    case DType::kF8E5M2: encode = to_f8e5m2; break;
+    case DType::kF8E5M2FNUZ: encode = to_f8e5m2fnuz; break;
+    case DType::kF8E8M0:
+      if (mode != "up" && mode != "down" && mode != "nearest") ctx.fail("round_mode must be up, down or nearest, not '" + mode + "'");
+      encode = mode == "up"     ? +[](double v, bool s) { return to_f8e8m0(v, E8M0Round::kUp, s); }
+               : mode == "down" ? +[](double v, bool s) { return to_f8e8m0(v, E8M0Round::kDown, s); }
+                                : +[](double v, bool s) { return to_f8e8m0(v, E8M0Round::kNearest, s); };
+      break;
+    default: break;
+  }
+  if (x.dtype() == DType::kString || to == DType::kString) unsupported_type(ctx, DType::kString);
+  if (encode == nullptr || x.dtype() == to) {
+    ctx.set_out(0, convert(x, to));
+    return;
+  }
+  Tensor& y = ctx.out(0, to, x.shape());
+  auto* dst = y.data<uint8_t>();
+  for (int64_t i = 0, n = x.numel(); i < n; ++i) dst[i] = encode(x.at(i), saturate);
+}
+
+/// Integer contents survive a cast between integer types (and from bool).
+void keep_contents(InferContext& ctx, DType to) {
+  if (to != DType::kI64 && to != DType::kI32) return;
+  if (auto known = known_contents(ctx, 0)) ctx.set_contents(0, std::move(*known));
+}
+
+void cast_infer(InferContext& ctx) {
+  if (!ctx.node().has("to")) ctx.fail("attribute 'to' is missing");
+  const int64_t to = ctx.node().get_int("to", 0);
+  if (to <= 0 || to > static_cast<int64_t>(DType::kI2)) ctx.fail("attribute to = " + std::to_string(to) + " names no element type");
+  ctx.set_output(0, static_cast<DType>(to), ctx.input(0).shape);
+  keep_contents(ctx, static_cast<DType>(to));
+}
+
+/// Cast-1 spelled the type as a string.
+void cast_adapt(AdaptContext& ctx) {
+  if (ctx.since >= 6) return;
+  const auto it = ctx.node.attrs.find("to");
+  if (it == ctx.node.attrs.end() || !std::holds_alternative<std::string>(it->second)) return;
+  static constexpr const char* kNames[] = {"UNDEFINED", "FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64",
+                                           "STRING",    "BOOL",  "FLOAT16", "DOUBLE", "UINT32", "UINT64", "COMPLEX64", "COMPLEX128"};
+  const std::string name = std::get<std::string>(it->second);
+  for (int64_t i = 1; i < static_cast<int64_t>(std::size(kNames)); ++i) {
+    if (name == kNames[i]) {
+      it->second = i;
+      return;
+    }
+  }
+  ctx.fail("attribute to = '" + name + "' names no element type");
+}
+
+void cast_like_infer(InferContext& ctx) {
+  ctx.set_output(0, ctx.dtype(1), ctx.input(0).shape);
+  keep_contents(ctx, ctx.dtype(1));
+}
+
+void bitcast_infer(InferContext& ctx) {
+  const int64_t to = ctx.node().get_int("to", 0);
+  if (to <= 0 || to > static_cast<int64_t>(DType::kI2)) ctx.fail("attribute to = " + std::to_string(to) + " names no element type");
+  const auto t = static_cast<DType>(to);
+  if (ctx.dtype(0) != DType::kUndefined && dtype_bits(ctx.dtype(0)) != dtype_bits(t)) {
+    ctx.fail(std::string("elements of ") + dtype_name(ctx.dtype(0)) + " and " + dtype_name(t) + " differ in width");
+  }
+  ctx.set_output(0, t, ctx.input(0).shape);
+}
+
+/// In the oracle a float arrives as f64 whatever its declared type; the bits asked for are those of the type of the other side's width.
+void bitcast_kernel(KernelContext& ctx) {
+  Tensor x = ctx.in(0);
+  DType to = static_cast<DType>(ctx.get_int("to", 0));
+  if (ctx.oracle && is_float(x.dtype()) && dtype_bits(to) != 64) {
+    if (dtype_bits(to) != 32) ctx.fail("the oracle knows the bits of f32 and f64 only");
+    x = convert(x, DType::kF32);
+  }
+  if (dtype_bits(x.dtype()) != dtype_bits(to)) ctx.fail("element widths differ");
+  if (x.nbytes() == 0) {
+    ctx.out(0, x.shape());
+    return;
+  }
+  Tensor bits(to, x.shape());
+  std::memcpy(bits.raw(), x.raw(), static_cast<size_t>(x.nbytes()));
+  ctx.set_out(0, convert(bits, ctx.out_dtypes[0]));
+}
+
+void identity_infer(InferContext& ctx) {
+  infer_same(ctx);
+  if (auto known = known_contents(ctx, 0)) ctx.set_contents(0, std::move(*known));
+}
+
+}  // namespace
+
+const OpDef& op_Cast() {
+  static const OpDef def{.name = "Cast", .infer = cast_infer, .kernel = cast_kernel, .adapt = cast_adapt, .cost = elementwise_cost,
+                         .narrow = NarrowFloats::kNative, .elementwise = true};
+  return def;
+}
+
+const OpDef& op_CastLike() {
+  static const OpDef def{.name = "CastLike", .infer = cast_like_infer, .kernel = cast_kernel, .cost = elementwise_cost,
+                         .narrow = NarrowFloats::kNative};
+  return def;
+}
+
+const OpDef& op_BitCast() {
+  static const OpDef def{.name = "BitCast", .infer = bitcast_infer, .kernel = bitcast_kernel, .cost = elementwise_cost,
+                         .narrow = NarrowFloats::kNative};
+  return def;
+}
+
+const OpDef& op_Identity() {
+  static const OpDef def{.name = "Identity", .infer = identity_infer, .kernel = [](KernelContext& ctx) { ctx.set_out(0, ctx.in(0)); },
+                         .cost = elementwise_cost, .narrow = NarrowFloats::kNative, .elementwise = true};
+  return def;
+}
+
+}  // namespace hone::ops
