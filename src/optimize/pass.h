@@ -18,7 +18,8 @@ struct LedgerRow {
   std::string pass;                  ///< name of the pass or rule
   std::string node;                  ///< the node that resulted (or was removed)
   std::vector<std::string> sources;  ///< nodes that were merged
-  /// Bytes of activations that no longer travel through memory: for each tensor that disappears, one write and one read per former reader.
+  /// Bytes of activations that no longer travel through memory: for each tensor that disappears, one write and one read per former reader,
+  /// less the same for tensors that appear. Over a whole ledger this is exactly graph_traffic() before less graph_traffic() after.
   /// Symbolic where shapes are.
   ir::Dim bytes_not_moved;
 };
@@ -31,6 +32,7 @@ struct PassContext {
   int changes = 0;                           ///< a pass adds the number of rewrites it made
   std::function<bool(const std::string&)> enabled;  ///< is a rule switched on? (null: all are)
   void record(const std::string& pass, const ir::Node& result, ir::Dim bytes_not_moved = 0);
+  void record(LedgerRow row);
 };
 
 /// A row of the pass list. Header comments of each pass's file say what, when legal, why, with a small example.
@@ -38,7 +40,7 @@ struct Pass {
   const char* name;
   const char* what;  ///< one line for --list-passes
   Numerics numerics;
-  void (*run)(PassContext&);
+  std::function<void(PassContext&)> run;
 };
 
 /// All passes and rules in pipeline order, each once.
