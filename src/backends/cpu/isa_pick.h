@@ -4,12 +4,13 @@
 #include "base/cpu.h"
 #include "base/isa_region.h"
 
-/// The function (or table) `name` of namespace hone::cpu::{portable, avx2, avx512} for a level. All three have one type.
+/// The function (or table) `name` of namespace hone::cpu::{portable, avx2, avx512} for a level. All three
+/// have one type.
 ///     const auto fn = HONE_PICK_ISA(isa, softmax_rows);
 #if HONE_ISA_X86
-#define HONE_PICK_ISA(isa, name)                                      \
-  ((isa) == ::hone::Isa::kAvx512  ? &::hone::cpu::avx512::name        \
-   : (isa) == ::hone::Isa::kAvx2 ? &::hone::cpu::avx2::name           \
+#define HONE_PICK_ISA(isa, name)                              \
+  ((isa) == ::hone::Isa::kAvx512 ? &::hone::cpu::avx512::name \
+   : (isa) == ::hone::Isa::kAvx2 ? &::hone::cpu::avx2::name   \
                                  : &::hone::cpu::portable::name)
 /// Declares a kernel in every ISA namespace; use it inside namespace hone::cpu, once per kernel.
 ///     HONE_DECLARE_ISA(void, softmax_rows, (const float* src, float* dst, int64_t rows, int64_t n))

@@ -1,4 +1,5 @@
-// Work split of the CPU tactics: a range cut into pieces whose size depends on sizes alone, so that results never depend on the threads.
+// Work split of the CPU tactics: a range cut into pieces whose size depends on sizes alone, so that results
+// never depend on the threads.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +10,8 @@
 
 namespace hone::backends::cpu {
 
-/// fn(begin, end) over [0, total) in pieces of `grain`; one piece runs on the calling thread without the pool.
+/// fn(begin, end) over [0, total) in pieces of `grain`; one piece runs on the calling thread without the
+/// pool.
 template <class F>
 void parallel_ranges(const RunArgs& args, int64_t total, int64_t grain, F&& fn) {
   if (total <= 0) return;
@@ -19,7 +21,8 @@ void parallel_ranges(const RunArgs& args, int64_t total, int64_t grain, F&& fn) 
     return;
   }
   args.pool->parallel_for(
-      (total + grain - 1) / grain, [&](int64_t chunk, int) { fn(chunk * grain, std::min(total, (chunk + 1) * grain)); }, args.max_threads);
+      (total + grain - 1) / grain,
+      [&](int64_t chunk, int) { fn(chunk * grain, std::min(total, (chunk + 1) * grain)); }, args.max_threads);
 }
 
 /// Rows that make one piece when a row costs `row_cost` element-operations.

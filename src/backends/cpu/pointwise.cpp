@@ -1,4 +1,5 @@
-// Tactic of pure pointwise programs (hone::Pointwise): every f32 elementwise chain, and single elementwise nodes.
+// Tactic of pure pointwise programs (hone::Pointwise): every f32 elementwise chain, and single elementwise
+// nodes.
 #include <algorithm>
 
 #include "backends/cpu/cpu_tactic.h"
@@ -13,7 +14,8 @@ class PointwisePrepared final : public Prepared {
   PointwisePrepared(PwRunner runner, int64_t total) : runner_(std::move(runner)), total_(total) {}
   void run(const RunArgs& args) const override {
     auto* dst = static_cast<float*>(args.dsts[0]);
-    parallel_ranges(args, total_, runner_.grain(), [&](int64_t begin, int64_t end) { runner_.run(dst, args.srcs, begin, end); });
+    parallel_ranges(args, total_, runner_.grain(),
+                    [&](int64_t begin, int64_t end) { runner_.run(dst, args.srcs, begin, end); });
   }
 
  private:
@@ -43,7 +45,8 @@ class Pointwise final : public CpuTactic {
 
   void choose_layouts(Problem& p) const override {
     const size_t lead = leading_source(p);
-    const bool last = lead < p.srcs.size() && p.srcs[lead].dims.size() >= 3 && p.srcs[lead].layout == Layout::kChannelsLast;
+    const bool last =
+        lead < p.srcs.size() && p.srcs[lead].dims.size() >= 3 && p.srcs[lead].layout == Layout::kChannelsLast;
     const size_t rank = p.dsts[0].dims.size();
     for (Operand& o : p.srcs) {
       if (!o.present() || o.constant) {
@@ -56,11 +59,14 @@ class Pointwise final : public CpuTactic {
   }
 
   Support supports(const Problem& p) const override {
-    if (p.domain != ir::kHoneDomain || p.op != "Pointwise") return Support::no("operator: not a pointwise program");
-    if (p.post.size() != 1 || p.post[0].kind != ops::PostOp::Kind::kProgram) return Support::no("post-op: one program is expected");
+    if (p.domain != ir::kHoneDomain || p.op != "Pointwise")
+      return Support::no("operator: not a pointwise program");
+    if (p.post.size() != 1 || p.post[0].kind != ops::PostOp::Kind::kProgram)
+      return Support::no("post-op: one program is expected");
     if (const Support s = require_f32(p); !s) return s;
     const ops::PostOp& post = p.post[0];
-    if (post.srcs.size() != static_cast<size_t>(post.program.num_srcs)) return Support::no("program: its sources are not those of the layer");
+    if (post.srcs.size() != static_cast<size_t>(post.program.num_srcs))
+      return Support::no("program: its sources are not those of the layer");
     for (const int s : post.srcs)
       if (!pw_strides(p.srcs[static_cast<size_t>(s)], p.dsts[0].dims))
         return Support::no("shape: source " + std::to_string(s) + " does not broadcast to the result");
@@ -70,9 +76,11 @@ class Pointwise final : public CpuTactic {
 
   std::unique_ptr<Prepared> prepare(const Problem& p) const override {
     std::vector<PwSource> sources;
-    for (const int s : p.post[0].srcs) sources.push_back({s, *pw_strides(p.srcs[static_cast<size_t>(s)], p.dsts[0].dims)});
+    for (const int s : p.post[0].srcs)
+      sources.push_back({s, *pw_strides(p.srcs[static_cast<size_t>(s)], p.dsts[0].dims)});
     return std::make_unique<PointwisePrepared>(
-        PwRunner(p.post[0].program, p.dsts[0].dims, p.dsts[0].layout, std::move(sources), isa()), numel(p.dsts[0].dims));
+        PwRunner(p.post[0].program, p.dsts[0].dims, p.dsts[0].layout, std::move(sources), isa()),
+        numel(p.dsts[0].dims));
   }
 
   /// Every chunk is read before it is written, so a source of the result's own shape may share its memory.

@@ -32,11 +32,13 @@ std::vector<Tensor> evaluate(const Problem& p, const std::vector<const Tensor*>&
     for (const int s : p.post[0].srcs) {
       const Shape& sd = srcs[static_cast<size_t>(s)]->shape();
       int64_t at = 0;
-      for (size_t d = 0; d < sd.size(); ++d) at = at * sd[d] + (sd[d] == 1 ? 0 : index[dims.size() - sd.size() + d]);
+      for (size_t d = 0; d < sd.size(); ++d)
+        at = at * sd[d] + (sd[d] == 1 ? 0 : index[dims.size() - sd.size() + d]);
       reg.push_back(srcs[static_cast<size_t>(s)]->at(at));
     }
     for (const PwInstr& in : program.instrs) {
-      const double a = in.a >= 0 ? reg[static_cast<size_t>(in.a)] : 0, b = in.b >= 0 ? reg[static_cast<size_t>(in.b)] : 0;
+      const double a = in.a >= 0 ? reg[static_cast<size_t>(in.a)] : 0,
+                   b = in.b >= 0 ? reg[static_cast<size_t>(in.b)] : 0;
       switch (in.op) {
         case PwOp::kAct: reg.push_back(ops::apply_act(in.act, a, in.alpha, in.beta)); break;
         case PwOp::kAdd: reg.push_back(a + b); break;
@@ -80,7 +82,9 @@ void run(const Problem& p, uint32_t seed, double tolerance, bool specials = fals
   EXPECT_GT(check::check_tactic(make_pointwise, p, srcs, evaluate, tolerance), 0);
 }
 
-PwInstr act(Act kind, int a, float alpha = 0, float beta = 0) { return {PwOp::kAct, kind, a, -1, alpha, beta}; }
+PwInstr act(Act kind, int a, float alpha = 0, float beta = 0) {
+  return {PwOp::kAct, kind, a, -1, alpha, beta};
+}
 PwInstr bin(PwOp op, int a, int b) { return {op, Act::kIdentity, a, b, 0, 0}; }
 PwInstr constant(float v) { return {PwOp::kConst, Act::kIdentity, -1, -1, v, 0}; }
 
@@ -92,7 +96,8 @@ TEST(Pointwise, every_activation_on_values_of_every_class) {
     const float beta = a == Act::kClip ? 1.25F : a == Act::kSelu ? 1.05070102F : 0.3F;
     const Shape dims{3, 347};
     run(problem(f32_operand(dims), {f32_operand(dims)}, {act(a, 0, alpha, beta)}), 11, 2e-6);
-    if (a == Act::kSin || a == Act::kCos) continue;  // no finite answer in f32 for the largest values: compared above
+    if (a == Act::kSin || a == Act::kCos)
+      continue;  // no finite answer in f32 for the largest values: compared above
     run(problem(f32_operand(dims), {f32_operand(dims)}, {act(a, 0, alpha, beta)}), 12, 2e-6, true);
   }
 }
@@ -102,28 +107,37 @@ TEST(Pointwise, every_binary_operator_in_every_form) {
     for (const Shape& a : {Shape{5, 131}, Shape{1}, Shape{5, 1}, Shape{131}})
       for (const Shape& b : {Shape{5, 131}, Shape{1}, Shape{5, 1}, Shape{131}}) {
         run(problem(f32_operand({5, 131}), {f32_operand(a), f32_operand(b)}, {bin(op, 0, 1)}), 3, 1e-6);
-        run(problem(f32_operand({5, 131}), {f32_operand(a), f32_operand(b)}, {bin(op, 0, 1), act(Act::kRelu, 2)}), 4, 1e-6, true);
-        run(problem(f32_operand({5, 131}), {f32_operand(a), f32_operand(b)}, {bin(op, 0, 1), act(Act::kClip, 2, -1, 0.5F)}), 5, 1e-6, true);
+        run(problem(f32_operand({5, 131}), {f32_operand(a), f32_operand(b)},
+                    {bin(op, 0, 1), act(Act::kRelu, 2)}),
+            4, 1e-6, true);
+        run(problem(f32_operand({5, 131}), {f32_operand(a), f32_operand(b)},
+                    {bin(op, 0, 1), act(Act::kClip, 2, -1, 0.5F)}),
+            5, 1e-6, true);
       }
 }
 
 TEST(Pointwise, powers) {
   for (const float e : {2.0F, 3.0F, 0.5F, -1.0F, 1.0F, 0.0F, 2.5F, -0.5F})
     for (const bool specials : {false, true})
-      run(problem(f32_operand({1001}), {f32_operand({1001})}, {constant(e), bin(PwOp::kPow, 0, 1)}), 8, 2e-6, specials);
-  run(problem(f32_operand({3, 7}), {f32_operand({3, 7}), f32_operand({3, 7})}, {bin(PwOp::kPow, 0, 1)}), 9, 2e-6);
-  run(problem(f32_operand({3, 7}), {f32_operand({1}), f32_operand({3, 7})}, {bin(PwOp::kPow, 0, 1)}), 10, 2e-6);
+      run(problem(f32_operand({1001}), {f32_operand({1001})}, {constant(e), bin(PwOp::kPow, 0, 1)}), 8, 2e-6,
+          specials);
+  run(problem(f32_operand({3, 7}), {f32_operand({3, 7}), f32_operand({3, 7})}, {bin(PwOp::kPow, 0, 1)}), 9,
+      2e-6);
+  run(problem(f32_operand({3, 7}), {f32_operand({1}), f32_operand({3, 7})}, {bin(PwOp::kPow, 0, 1)}), 10,
+      2e-6);
 }
 
 TEST(Pointwise, broadcasting_over_every_subset_of_dimensions) {
   // Short and long rows, both layouts, and every choice of repeated dimensions.
-  for (const Shape& dims : {Shape{2, 5, 3, 7}, Shape{2, 3, 4, 130}, Shape{2, 140, 3, 5}, Shape{1, 3, 33, 31}, Shape{3, 1, 1, 1}})
+  for (const Shape& dims :
+       {Shape{2, 5, 3, 7}, Shape{2, 3, 4, 130}, Shape{2, 140, 3, 5}, Shape{1, 3, 33, 31}, Shape{3, 1, 1, 1}})
     for (const Layout layout : {Layout::kPlain, kLast})
       for (int mask = 0; mask < 16; ++mask) {
         Shape b = dims;
         for (size_t d = 0; d < 4; ++d)
           if ((mask >> d & 1) != 0) b[d] = 1;
-        Problem p = problem(f32_operand(dims), {f32_operand(dims, layout), f32_operand(b, Layout::kPlain, mask % 2 == 0)},
+        Problem p = problem(f32_operand(dims),
+                            {f32_operand(dims, layout), f32_operand(b, Layout::kPlain, mask % 2 == 0)},
                             {bin(PwOp::kMul, 0, 1), act(Act::kSigmoid, 1), bin(PwOp::kAdd, 2, 3)});
         run(p, static_cast<uint32_t>(mask), 1e-6);
         p.srcs[1].layout = kLast;
@@ -134,7 +148,9 @@ TEST(Pointwise, broadcasting_over_every_subset_of_dimensions) {
 
 TEST(Pointwise, lower_rank_operands_align_right) {
   for (const Shape& b : {Shape{}, Shape{9}, Shape{4, 9}, Shape{4, 1}, Shape{1, 1, 1}, Shape{6, 4, 1}})
-    run(problem(f32_operand({2, 6, 4, 9}), {f32_operand({2, 6, 4, 9}, kLast), f32_operand(b)}, {bin(PwOp::kSub, 1, 0)}), 21, 1e-6);
+    run(problem(f32_operand({2, 6, 4, 9}), {f32_operand({2, 6, 4, 9}, kLast), f32_operand(b)},
+                {bin(PwOp::kSub, 1, 0)}),
+        21, 1e-6);
 }
 
 TEST(Pointwise, peepholes_keep_the_meaning) {
@@ -143,34 +159,47 @@ TEST(Pointwise, peepholes_keep_the_meaning) {
   run(problem(f32_operand(d), {f32_operand(d)}, {act(Act::kSigmoid, 0), bin(PwOp::kMul, 0, 1)}), 1, 1e-6);
   run(problem(f32_operand(d), {f32_operand(d)}, {act(Act::kSigmoid, 0), bin(PwOp::kMul, 1, 0)}), 1, 1e-6);
   // The sigmoid is used twice: it must stay.
-  run(problem(f32_operand(d), {f32_operand(d)}, {act(Act::kSigmoid, 0), bin(PwOp::kMul, 0, 1), bin(PwOp::kAdd, 1, 2)}), 2, 1e-6);
-  run(problem(f32_operand(d), two(), {bin(PwOp::kMul, 0, 1), bin(PwOp::kAdd, 2, 1), act(Act::kRelu, 3)}), 3, 1e-6);
+  run(problem(f32_operand(d), {f32_operand(d)},
+              {act(Act::kSigmoid, 0), bin(PwOp::kMul, 0, 1), bin(PwOp::kAdd, 1, 2)}),
+      2, 1e-6);
+  run(problem(f32_operand(d), two(), {bin(PwOp::kMul, 0, 1), bin(PwOp::kAdd, 2, 1), act(Act::kRelu, 3)}), 3,
+      1e-6);
   run(problem(f32_operand(d), two(), {bin(PwOp::kMul, 1, 0), bin(PwOp::kAdd, 0, 2)}), 4, 1e-6);
   run(problem(f32_operand(d), two(), {bin(PwOp::kMul, 0, 1), bin(PwOp::kAdd, 2, 2)}), 5, 1e-6);
-  run(problem(f32_operand(d), {f32_operand(d), f32_operand({1}), f32_operand({1})}, {bin(PwOp::kMul, 1, 0), bin(PwOp::kAdd, 3, 2)}), 6, 1e-6);
-  run(problem(f32_operand(d), {f32_operand(d), f32_operand({1}), f32_operand({1})}, {bin(PwOp::kMul, 1, 2), bin(PwOp::kAdd, 0, 3)}), 7, 1e-6);
+  run(problem(f32_operand(d), {f32_operand(d), f32_operand({1}), f32_operand({1})},
+              {bin(PwOp::kMul, 1, 0), bin(PwOp::kAdd, 3, 2)}),
+      6, 1e-6);
+  run(problem(f32_operand(d), {f32_operand(d), f32_operand({1}), f32_operand({1})},
+              {bin(PwOp::kMul, 1, 2), bin(PwOp::kAdd, 0, 3)}),
+      7, 1e-6);
 }
 
 TEST(Pointwise, constants_and_scalars) {
   run(problem(f32_operand({70}), {f32_operand({70})}, {constant(2.5F)}), 1, 1e-6);
   run(problem(f32_operand({70}), {f32_operand({1})}, {act(Act::kExp, 0)}), 1, 1e-6);
-  run(problem(f32_operand({70}), {f32_operand({70})}, {constant(2), constant(3), bin(PwOp::kAdd, 1, 2), bin(PwOp::kMul, 3, 0)}), 1, 1e-6);
+  run(problem(f32_operand({70}), {f32_operand({70})},
+              {constant(2), constant(3), bin(PwOp::kAdd, 1, 2), bin(PwOp::kMul, 3, 0)}),
+      1, 1e-6);
   run(problem(f32_operand({}), {f32_operand({}), f32_operand({})}, {bin(PwOp::kAdd, 0, 1)}), 1, 1e-6);
   run(problem(f32_operand({0, 3}), {f32_operand({0, 3})}, {act(Act::kRelu, 0)}), 1, 1e-6);
   run(problem(f32_operand({4, 3}), {f32_operand({4, 3})}, {}), 1, 0);
 }
 
 TEST(Pointwise, long_programs_share_slots) {
-  std::vector<PwInstr> instrs{act(Act::kTanh, 0), act(Act::kExp, 1), bin(PwOp::kDiv, 2, 3), bin(PwOp::kMax, 4, 0), bin(PwOp::kMin, 5, 2)};
+  std::vector<PwInstr> instrs{act(Act::kTanh, 0), act(Act::kExp, 1), bin(PwOp::kDiv, 2, 3),
+                              bin(PwOp::kMax, 4, 0), bin(PwOp::kMin, 5, 2)};
   for (int i = 0; i < 20; ++i) instrs.push_back(bin(i % 2 == 0 ? PwOp::kMax : PwOp::kSub, 6 + i, 2 + i % 4));
-  run(problem(f32_operand({2, 6, 20, 21}), {f32_operand({2, 6, 20, 21}, kLast), f32_operand({6, 1, 1})}, instrs), 5, 2e-5);
+  run(problem(f32_operand({2, 6, 20, 21}), {f32_operand({2, 6, 20, 21}, kLast), f32_operand({6, 1, 1})},
+              instrs),
+      5, 2e-5);
 }
 
 TEST(Pointwise, large_tensors_are_cut_into_pieces) {
   run(problem(f32_operand({3, 8, 61, 67}), {f32_operand({3, 8, 61, 67}, kLast), f32_operand({1, 8, 1, 1})},
               {bin(PwOp::kAdd, 0, 1), act(Act::kRelu, 2)}),
       6, 1e-6);
-  run(problem(f32_operand({100003}), {f32_operand({100003}), f32_operand({100003})}, {bin(PwOp::kAdd, 0, 1)}), 7, 1e-6);
+  run(problem(f32_operand({100003}), {f32_operand({100003}), f32_operand({100003})}, {bin(PwOp::kAdd, 0, 1)}),
+      7, 1e-6);
 }
 
 TEST(Pointwise, refuses_with_a_reason) {

@@ -39,7 +39,9 @@ std::vector<PwNode> plain_nodes(const PwProgram& program) {
   std::vector<PwNode> nodes;
   for (const PwInstr& in : program.instrs) {
     PwNode n;
-    n.kind = in.op == PwOp::kAct ? PwNode::Kind::kAct : in.op == PwOp::kConst ? PwNode::Kind::kConst : PwNode::Kind::kBinary;
+    n.kind = in.op == PwOp::kAct     ? PwNode::Kind::kAct
+             : in.op == PwOp::kConst ? PwNode::Kind::kConst
+                                     : PwNode::Kind::kBinary;
     n.op = in.op;
     n.act = in.act;
     n.a = in.op == PwOp::kConst ? -1 : in.a;
@@ -51,7 +53,8 @@ std::vector<PwNode> plain_nodes(const PwProgram& program) {
   return nodes;
 }
 
-/// x * sigmoid(x) -> swish; a * b + c -> one step; a binary step followed by relu or clip -> one step. `one[r]`: register r is one value.
+/// x * sigmoid(x) -> swish; a * b + c -> one step; a binary step followed by relu or clip -> one step.
+/// `one[r]`: register r is one value.
 void peephole(std::vector<PwNode>& nodes, int num_srcs, const std::vector<bool>& one) {
   using Kind = PwNode::Kind;
   std::vector<int> uses(one.size(), 0);
@@ -100,7 +103,8 @@ void peephole(std::vector<PwNode>& nodes, int num_srcs, const std::vector<bool>&
   }
 }
 
-/// Linear scan: the slot of every register that needs one; the last node writes the destination. Returns the number of slots.
+/// Linear scan: the slot of every register that needs one; the last node writes the destination. Returns the
+/// number of slots.
 int assign_slots(const std::vector<PwNode>& nodes, int num_srcs, int first_slot, std::vector<int>& slot_of) {
   const int regs = num_srcs + static_cast<int>(nodes.size());
   std::vector<int> last(static_cast<size_t>(regs), -1);
@@ -115,7 +119,8 @@ int assign_slots(const std::vector<PwNode>& nodes, int num_srcs, int first_slot,
   for (size_t i = 0; i < nodes.size(); ++i) {
     const PwNode& n = nodes[i];
     if (n.kind == PwNode::Kind::kDead || n.kind == PwNode::Kind::kConst) continue;
-    // An operand read here for the last time gives its slot to the result: the loops allow dst to equal an operand.
+    // An operand read here for the last time gives its slot to the result: the loops allow dst to equal an
+    // operand.
     for (const int r : {n.a, n.b, n.c}) {
       if (r < num_srcs || last[static_cast<size_t>(r)] != static_cast<int>(i)) continue;
       int& s = slot_of[static_cast<size_t>(r)];
@@ -152,8 +157,10 @@ std::string PwRunner::unsupported(const PwProgram& program) {
   for (size_t i = 0; i < program.instrs.size(); ++i) {
     const PwInstr& in = program.instrs[i];
     const int limit = program.num_srcs + static_cast<int>(i);
-    if (in.op != PwOp::kConst && (in.a < 0 || in.a >= limit)) return "program: a register is read before it is written";
-    if (is_binary(in.op) && (in.b < 0 || in.b >= limit)) return "program: a register is read before it is written";
+    if (in.op != PwOp::kConst && (in.a < 0 || in.a >= limit))
+      return "program: a register is read before it is written";
+    if (is_binary(in.op) && (in.b < 0 || in.b >= limit))
+      return "program: a register is read before it is written";
   }
   std::vector<int> slots;
   if (assign_slots(plain_nodes(program), program.num_srcs, program.num_srcs, slots) > kMaxSlots)
@@ -161,7 +168,8 @@ std::string PwRunner::unsupported(const PwProgram& program) {
   return "";
 }
 
-PwRunner::PwRunner(const PwProgram& program, const Shape& dst, Layout layout, std::vector<PwSource> sources, Isa isa)
+PwRunner::PwRunner(const PwProgram& program, const Shape& dst, Layout layout, std::vector<PwSource> sources,
+                   Isa isa)
     : active_(true), isa_(isa), sources_(std::move(sources)) {
   const std::string bad = unsupported(program);
   if (!bad.empty() || sources_.size() != static_cast<size_t>(program.num_srcs))
@@ -231,10 +239,12 @@ void PwRunner::classify(const Shape& dst, Layout layout) {
 void PwRunner::compile(const PwProgram& program) {
   const int num_srcs = program.num_srcs;
   std::vector<PwNode> nodes = plain_nodes(program);
-  if (nodes.empty()) nodes.push_back(PwNode{.kind = PwNode::Kind::kAct, .act = Act::kIdentity, .a = num_srcs - 1});
+  if (nodes.empty())
+    nodes.push_back(PwNode{.kind = PwNode::Kind::kAct, .act = Act::kIdentity, .a = num_srcs - 1});
   num_regs_ = num_srcs + static_cast<int>(nodes.size());
   std::vector<bool> one(static_cast<size_t>(num_regs_));
-  for (int k = 0; k < num_srcs; ++k) one[static_cast<size_t>(k)] = kinds_[static_cast<size_t>(k)] == Kind::kOne;
+  for (int k = 0; k < num_srcs; ++k)
+    one[static_cast<size_t>(k)] = kinds_[static_cast<size_t>(k)] == Kind::kOne;
   for (size_t i = 0; i < nodes.size(); ++i) {
     bool all = true;
     for (const int r : {nodes[i].a, nodes[i].b}) all = all && (r < 0 || one[static_cast<size_t>(r)]);
@@ -254,7 +264,14 @@ void PwRunner::compile(const PwProgram& program) {
     PwNode& n = nodes[i];
     const auto is_one = [&](int r) { return one[static_cast<size_t>(r)]; };
     const int reg = num_srcs + static_cast<int>(i);
-    Step step{.fn = nullptr, .dst = reg, .a = n.a, .b = n.b, .c = n.c, .one = is_one(reg), .alpha = n.alpha, .beta = n.beta};
+    Step step{.fn = nullptr,
+              .dst = reg,
+              .a = n.a,
+              .b = n.b,
+              .c = n.c,
+              .one = is_one(reg),
+              .alpha = n.alpha,
+              .beta = n.beta};
     switch (n.kind) {
       case PwNode::Kind::kDead: continue;
       case PwNode::Kind::kConst:
@@ -270,7 +287,9 @@ void PwRunner::compile(const PwProgram& program) {
         costly = costly || n.act >= Act::kSigmoid;
         break;
       case PwNode::Kind::kBinary: {
-        const PwForm form = step.one || is_one(n.a) == is_one(n.b) ? PwForm::kVecVec : is_one(n.b) ? PwForm::kVecOne : PwForm::kOneVec;
+        const PwForm form = step.one || is_one(n.a) == is_one(n.b) ? PwForm::kVecVec
+                            : is_one(n.b)                          ? PwForm::kVecOne
+                                                                   : PwForm::kOneVec;
         step.fn = table.binary[binary_index(n.op)][form][n.tail];
         costly = costly || n.op == PwOp::kPow;
         break;
@@ -289,7 +308,8 @@ void PwRunner::execute(const float** regs, float* out, int64_t n) const {
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& s = steps_[i];
     const bool last = i + 1 == steps_.size();
-    float* dst = last ? out : const_cast<float*>(regs[s.dst]);  // registers with a slot point into this call's scratch
+    float* dst =
+        last ? out : const_cast<float*>(regs[s.dst]);  // registers with a slot point into this call's scratch
     const auto reg = [&](int r) { return r < 0 ? nullptr : regs[r]; };
     s.fn(dst, reg(s.a), reg(s.b), reg(s.c), s.one ? 1 : n, s.alpha, s.beta);
     if (last && s.one && n > 1) table.fill(out + 1, out, nullptr, nullptr, n - 1, 0, 0);
@@ -398,7 +418,8 @@ void PwRunner::run_spans(float* buf, const void* const* srcs, int64_t begin, int
     if (kinds_[k] == Kind::kOne) regs[k] = static_cast<const float*>(srcs[sources_[k].arg]);
     // Chunks are a whole number of periods, so that every chunk of this call meets the same pattern.
     if (kinds_[k] == Kind::kPeriodic)
-      gather(static_cast<const float*>(srcs[sources_[k].arg]), k, begin, std::min(chunk_, end - begin), scratch + source_slot_[k] * kChunk);
+      gather(static_cast<const float*>(srcs[sources_[k].arg]), k, begin, std::min(chunk_, end - begin),
+             scratch + source_slot_[k] * kChunk);
   }
   for (int64_t at = begin; at < end; at += chunk_) {
     const int64_t n = std::min(chunk_, end - at);
@@ -407,7 +428,8 @@ void PwRunner::run_spans(float* buf, const void* const* srcs, int64_t begin, int
       if (kinds_[k] == Kind::kDense)
         regs[k] = sources_[k].arg < 0 ? out : static_cast<const float*>(srcs[sources_[k].arg]) + at;
       else if (kinds_[k] == Kind::kFill)
-        gather(static_cast<const float*>(srcs[sources_[k].arg]), k, at, n, scratch + source_slot_[k] * kChunk);
+        gather(static_cast<const float*>(srcs[sources_[k].arg]), k, at, n,
+               scratch + source_slot_[k] * kChunk);
     }
     execute(regs.data(), out, n);
   }
@@ -421,7 +443,8 @@ bool is_channel_kind(PostOp::Kind k) { return k == PostOp::Kind::kBias || k == P
 
 int post_axis(const PostOp& post, int channel_axis) { return is_channel_kind(post.kind) ? channel_axis : -1; }
 
-/// Appends a post-op to the program; `current` is the register of the running value. `extra` gives the register of source i of the post.
+/// Appends a post-op to the program; `current` is the register of the running value. `extra` gives the
+/// register of source i of the post.
 void append_post(const PostOp& post, PwProgram& program, int& current, const std::vector<int>& extra) {
   const auto emit = [&](PwInstr in) {
     program.instrs.push_back(in);
@@ -432,7 +455,9 @@ void append_post(const PostOp& post, PwProgram& program, int& current, const std
     case PostOp::Kind::kAdd: emit({.op = PwOp::kAdd, .a = current, .b = extra[0]}); break;
     case PostOp::Kind::kScale:
     case PostOp::Kind::kMul: emit({.op = PwOp::kMul, .a = current, .b = extra[0]}); break;
-    case PostOp::Kind::kAct: emit({.op = PwOp::kAct, .act = post.act, .a = current, .alpha = post.alpha, .beta = post.beta}); break;
+    case PostOp::Kind::kAct:
+      emit({.op = PwOp::kAct, .act = post.act, .a = current, .alpha = post.alpha, .beta = post.beta});
+      break;
     case PostOp::Kind::kProgram: {
       std::vector<int> map{current};
       map.insert(map.end(), extra.begin(), extra.end());
@@ -470,9 +495,11 @@ Support post_supports(const Problem& p, int channel_axis) {
   for (const PostOp& post : p.post) {
     if (post.kind == PostOp::Kind::kConvert) return Support::no("post-op: convert");
     const size_t want = post.kind == PostOp::Kind::kAct ? 0
-                        : post.kind == PostOp::Kind::kProgram ? static_cast<size_t>(std::max(post.program.num_srcs - 1, 0))
-                                                              : 1;
-    if (post.srcs.size() != want) return Support::no("post-op: " + std::to_string(post.srcs.size()) + " sources");
+                        : post.kind == PostOp::Kind::kProgram
+                            ? static_cast<size_t>(std::max(post.program.num_srcs - 1, 0))
+                            : 1;
+    if (post.srcs.size() != want)
+      return Support::no("post-op: " + std::to_string(post.srcs.size()) + " sources");
     if (post.kind == PostOp::Kind::kProgram) {
       const std::string bad = PwRunner::unsupported(post.program);
       if (!bad.empty()) return Support::no(bad);
@@ -493,7 +520,8 @@ PwRunner make_post(const Problem& p, int channel_axis, Isa isa) {
   std::vector<PwSource> sources(1);
   for (const PostOp& post : p.post)
     for (const int s : post.srcs)
-      sources.push_back({s, *pw_strides(p.srcs[static_cast<size_t>(s)], p.dsts[0].dims, post_axis(post, channel_axis))});
+      sources.push_back(
+          {s, *pw_strides(p.srcs[static_cast<size_t>(s)], p.dsts[0].dims, post_axis(post, channel_axis))});
   return PwRunner(post_program(p), p.dsts[0].dims, p.dsts[0].layout, std::move(sources), isa);
 }
 

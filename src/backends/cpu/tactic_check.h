@@ -1,5 +1,6 @@
-// Test support: runs a tactic the way a plan does, hostile to mistakes. Buffers are 64-byte aligned between guard bytes, destinations and
-// workspace start as garbage, the layouts are those the tactic chose, and the bits must be the same for one and for several threads.
+// Test support: runs a tactic the way a plan does, hostile to mistakes. Buffers are 64-byte aligned between
+// guard bytes, destinations and workspace start as garbage, the layouts are those the tactic chose, and the
+// bits must be the same for one and for several threads.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,10 +17,12 @@
 
 namespace hone::backends::cpu::check {
 
-/// An aligned buffer with guards of 64 bytes on both sides. Sources end exactly at their last byte for AddressSanitizer.
+/// An aligned buffer with guards of 64 bytes on both sides. Sources end exactly at their last byte for
+/// AddressSanitizer.
 class Buffer {
  public:
-  explicit Buffer(int64_t bytes, uint8_t fill = 0xA5) : bytes_(bytes), store_(static_cast<size_t>(bytes) + 3 * 64, 0xC3) {
+  explicit Buffer(int64_t bytes, uint8_t fill = 0xA5)
+      : bytes_(bytes), store_(static_cast<size_t>(bytes) + 3 * 64, 0xC3) {
     const auto at = reinterpret_cast<uintptr_t>(store_.data()) + 64;
     offset_ = static_cast<size_t>(((at + 63) & ~uintptr_t{63}) - reinterpret_cast<uintptr_t>(store_.data()));
     std::memset(data(), fill, static_cast<size_t>(bytes));
@@ -57,15 +60,21 @@ inline void each_element(const Operand& o, const std::function<void(int64_t, int
 
 inline void to_layout(const Operand& o, const uint8_t* plain, uint8_t* out) {
   const int64_t size = dtype_bits(o.dtype) / 8;
-  each_element(o, [&](int64_t i, int64_t at) { std::memcpy(out + at * size, plain + i * size, static_cast<size_t>(size)); });
+  each_element(o, [&](int64_t i, int64_t at) {
+    std::memcpy(out + at * size, plain + i * size, static_cast<size_t>(size));
+  });
 }
 inline void from_layout(const Operand& o, const uint8_t* in, uint8_t* plain) {
   const int64_t size = dtype_bits(o.dtype) / 8;
-  each_element(o, [&](int64_t i, int64_t at) { std::memcpy(plain + i * size, in + at * size, static_cast<size_t>(size)); });
+  each_element(o, [&](int64_t i, int64_t at) {
+    std::memcpy(plain + i * size, in + at * size, static_cast<size_t>(size));
+  });
 }
 
-/// Runs the tactic once with `threads`; sources in plain layout, results too. share >= 0: dsts[0] uses that source's memory.
-inline std::vector<Tensor> execute(const Tactic& tactic, const Problem& p, const std::vector<const Tensor*>& srcs, int threads, int share = -1) {
+/// Runs the tactic once with `threads`; sources in plain layout, results too. share >= 0: dsts[0] uses that
+/// source's memory.
+inline std::vector<Tensor> execute(const Tactic& tactic, const Problem& p,
+                                   const std::vector<const Tensor*>& srcs, int threads, int share = -1) {
   std::vector<Buffer> in, out;
   std::vector<const void*> src_ptrs;
   std::vector<void*> dst_ptrs;
@@ -80,7 +89,9 @@ inline std::vector<Tensor> execute(const Tactic& tactic, const Problem& p, const
   for (size_t i = 0; i < p.dsts.size(); ++i) {
     const Operand& o = p.dsts[i];
     out.emplace_back(o.present() ? dtype_bytes(o.dtype, numel(o.dims)) : 0, 0xFF);
-    dst_ptrs.push_back(!o.present() ? nullptr : i == 0 && share >= 0 ? in[static_cast<size_t>(share)].data() : out.back().data());
+    dst_ptrs.push_back(!o.present()           ? nullptr
+                       : i == 0 && share >= 0 ? in[static_cast<size_t>(share)].data()
+                                              : out.back().data());
   }
   const std::unique_ptr<Prepared> prepared = tactic.prepare(p);
   Buffer workspace(prepared->workspace_bytes(), 0xFF);
@@ -92,7 +103,8 @@ inline std::vector<Tensor> execute(const Tactic& tactic, const Problem& p, const
     if (static_cast<int>(i) == share || !p.srcs[i].present()) continue;
     Buffer again(in[i].bytes());
     to_layout(p.srcs[i], static_cast<const uint8_t*>(srcs[i]->raw()), again.data());
-    EXPECT_EQ(std::memcmp(again.data(), in[i].data(), static_cast<size_t>(in[i].bytes())), 0) << tactic.name() << " changed source " << i;
+    EXPECT_EQ(std::memcmp(again.data(), in[i].data(), static_cast<size_t>(in[i].bytes())), 0)
+        << tactic.name() << " changed source " << i;
   }
   std::vector<Tensor> results(p.dsts.size());
   for (size_t i = 0; i < out.size(); ++i) {
@@ -118,8 +130,10 @@ inline void expect_close(const Tensor& got, const Tensor& want, double tolerance
 
 using Reference = std::function<std::vector<Tensor>(const Problem& plain, const std::vector<const Tensor*>&)>;
 
-/// Chooses layouts from those in `p`, then compares with the reference on every ISA that runs here. Returns how many ran.
-inline int check_tactic(std::unique_ptr<Tactic> (*maker)(Isa), Problem p, const std::vector<const Tensor*>& srcs, const Reference& reference,
+/// Chooses layouts from those in `p`, then compares with the reference on every ISA that runs here. Returns
+/// how many ran.
+inline int check_tactic(std::unique_ptr<Tactic> (*maker)(Isa), Problem p,
+                        const std::vector<const Tensor*>& srcs, const Reference& reference,
                         double tolerance = 1e-6) {
   Problem plain = p;
   for (auto* list : {&plain.srcs, &plain.dsts})
@@ -140,7 +154,8 @@ inline int check_tactic(std::unique_ptr<Tactic> (*maker)(Isa), Problem p, const 
     for (size_t i = 0; i < one.size(); ++i) {
       if (!mine.dsts[i].present()) continue;
       const std::string what = tactic->name() + " output " + std::to_string(i);
-      EXPECT_EQ(std::memcmp(one[i].raw(), two[i].raw(), static_cast<size_t>(one[i].nbytes())), 0) << what << ": threads change the bits";
+      EXPECT_EQ(std::memcmp(one[i].raw(), two[i].raw(), static_cast<size_t>(one[i].nbytes())), 0)
+          << what << ": threads change the bits";
       expect_close(one[i], want[i], tolerance, what);
     }
     for (size_t s = 0; s < mine.srcs.size(); ++s) {
@@ -163,9 +178,11 @@ inline Tensor random_f32(const Shape& dims, uint32_t seed, float low = -2, float
 }
 /// Sprinkles NaN, infinities, zeros of both signs, subnormals and the largest finite values.
 inline void add_specials(Tensor& t, uint32_t seed) {
-  const float kSpecials[] = {NAN, INFINITY, -INFINITY, 0.0F, -0.0F, 1e-41F, -1e-41F, 3.4028235e38F, -3.4028235e38F};
+  const float kSpecials[] = {NAN,    INFINITY, -INFINITY,     0.0F,          -0.0F,
+                             1e-41F, -1e-41F,  3.4028235e38F, -3.4028235e38F};
   std::mt19937 rng(seed);
-  for (int64_t i = 0; i < t.numel(); i += 1 + static_cast<int64_t>(rng() % 7)) t.data<float>()[i] = kSpecials[rng() % 9];
+  for (int64_t i = 0; i < t.numel(); i += 1 + static_cast<int64_t>(rng() % 7))
+    t.data<float>()[i] = kSpecials[rng() % 9];
 }
 
 inline Operand f32_operand(Shape dims, Layout layout = Layout::kPlain, bool constant = false) {

@@ -1,5 +1,6 @@
-// Activations as functions of one vector: act<kind>(x, alpha, beta). Included by an .inl, per ISA, after backends/cpu/vmath.h. Math and NaN rules: ops::Act and
-// ops/scalar_math.h. kSin and kCos have no vector form and pass x through; callers treat them apart.
+// Activations as functions of one vector: act<kind>(x, alpha, beta). Included by an .inl, per ISA, after
+// backends/cpu/vmath.h. Math and NaN rules: ops::Act and ops/scalar_math.h. kSin and kCos have no vector form
+// and pass x through; callers treat them apart.
 
 namespace hone::cpu::HONE_ISA_NS {
 
@@ -33,7 +34,8 @@ HONE_INLINE Vec act(Vec x, Vec alpha, Vec beta) {
   if constexpr (kAct == Act::kFloor) return floor(x);
   if constexpr (kAct == Act::kCeil) return ceil(x);
   if constexpr (kAct == Act::kRound) return round(x);
-  if constexpr (kAct == Act::kSign) return select(gt(x, nil), one, select(lt(x, nil), -one, select(is_nan(x), x, nil)));
+  if constexpr (kAct == Act::kSign)
+    return select(gt(x, nil), one, select(lt(x, nil), -one, select(is_nan(x), x, nil)));
   if constexpr (kAct == Act::kSoftsign) return x / (one + abs(x));
   if constexpr (kAct == Act::kThresholdedRelu) return select(gt(x, alpha) | is_nan(x), x, nil);
   return x;

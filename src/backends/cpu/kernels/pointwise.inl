@@ -53,7 +53,8 @@ HONE_INLINE Vec pw_binary(Vec a, Vec b) {
 }
 
 template <int kOp, PwForm kForm, PwTail kTail>
-void pw_binary_loop(float* dst, const float* a, const float* b, const float*, int64_t n, float alpha, float beta) {
+void pw_binary_loop(float* dst, const float* a, const float* b, const float*, int64_t n, float alpha,
+                    float beta) {
   const Vec va = set(alpha), vb = set(beta);
   const Vec one = set(kForm == kVecOne ? *b : kForm == kOneVec ? *a : 0.0F);
   each(dst, n, [=](int64_t i, int count) HONE_LAMBDA_INLINE {
@@ -79,8 +80,10 @@ void pw_pow(float* dst, const float* a, const float* b, const float*, int64_t n,
         const Vec x = at(a, i, count);
         return x * x * x;
       });
-    if (e == 1.0F) return each(dst, n, [=](int64_t i, int count) HONE_LAMBDA_INLINE { return at(a, i, count); });
-    if (e == -1.0F) return each(dst, n, [=](int64_t i, int count) HONE_LAMBDA_INLINE { return one / at(a, i, count); });
+    if (e == 1.0F)
+      return each(dst, n, [=](int64_t i, int count) HONE_LAMBDA_INLINE { return at(a, i, count); });
+    if (e == -1.0F)
+      return each(dst, n, [=](int64_t i, int count) HONE_LAMBDA_INLINE { return one / at(a, i, count); });
     // pow(-0, 1/2) is +0 and pow(-inf, 1/2) is +inf, where sqrt gives -0 and NaN.
     if (e == 0.5F)
       return each(dst, n, [=](int64_t i, int count) HONE_LAMBDA_INLINE {
@@ -95,7 +98,8 @@ void pw_pow(float* dst, const float* a, const float* b, const float*, int64_t n,
 }
 
 template <bool kOneB, bool kOneC, PwTail kTail>
-void pw_mul_add(float* dst, const float* a, const float* b, const float* c, int64_t n, float alpha, float beta) {
+void pw_mul_add(float* dst, const float* a, const float* b, const float* c, int64_t n, float alpha,
+                float beta) {
   const Vec va = set(alpha), vb = set(beta);
   const Vec one_b = set(kOneB ? *b : 0.0F), one_c = set(kOneC ? *c : 0.0F);
   each(dst, n, [=](int64_t i, int count) HONE_LAMBDA_INLINE {

@@ -1,0 +1,104 @@
+// Sums, sums of squares and maxima of contiguous rows. Included by an .inl, per ISA.
+// Accuracy: f32 partial sums over blocks of kSumBlock elements (at most 16 additions a lane and accumulator),
+// blocks added in f64.
+namespace hone::cpu::HONE_ISA_NS {
+
+inline constexpr int64_t kSumBlock = 1024;
+
+/// Sum over i of f(p[i]) for an f that maps +0 to 0 (a tail's missing lanes are +0).
+template <class F>
+HONE_INLINE double sum_map(const float* p, int64_t n, F f) {
+  double total = 0;
+  for (int64_t begin = 0; begin < n; begin += kSumBlock) {
+    const int64_t end = begin + kSumBlock < n ? begin + kSumBlock : n;
+    Vec s0 = zero(), s1 = zero(), s2 = zero(), s3 = zero();
+    int64_t i = begin;
+    for (; i + 4 * kWidth <= end; i += 4 * kWidth) {
+      s0 = s0 + f(load(p + i));
+      s1 = s1 + f(load(p + i + kWidth));
+      s2 = s2 + f(load(p + i + 2 * kWidth));
+      s3 = s3 + f(load(p + i + 3 * kWidth));
+    }
+    for (; i + kWidth <= end; i += kWidth) s0 = s0 + f(load(p + i));
+    if (i < end) s1 = s1 + f(load_n(p + i, static_cast<int>(end - i)));
+    total += static_cast<double>(reduce_add((s0 + s1) + (s2 + s3)));
+  }
+  return total;
+}
+
+/// f32 squares and sums leave their range long before the result does; outside this band sums are done again
+/// in f64.
+HONE_INLINE bool sum_in_range(double sum) { return sum < 1e37 && sum > -1e37; }
+HONE_INLINE bool squares_in_range(double sum) { return sum < 1e37 && sum > 1e-25; }
+
+HONE_NOINLINE inline double wide_sum(const float* p, int64_t n) {
+  double total = 0;
+  for (int64_t i = 0; i < n; ++i) total += static_cast<double>(p[i]);
+  return total;
+}
+HONE_NOINLINE inline double wide_square_deviations(const float* p, int64_t n, double mean) {
+  double total = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const double d = static_cast<double>(p[i]) - mean;
+    total += d * d;
+  }
+  return total;
+}
+
+HONE_INLINE double row_sum(const float* p, int64_t n) {
+  const double total = sum_map(p, n, [](Vec v) HONE_LAMBDA_INLINE { return v; });
+  return sum_in_range(total) ? total : wide_sum(p, n);
+}
+HONE_INLINE double row_sum_squares(const float* p, int64_t n) {
+  const double total = sum_map(p, n, [](Vec v) HONE_LAMBDA_INLINE { return v * v; });
+  return squares_in_range(total) ? total : wide_square_deviations(p, n, 0);
+}
+HONE_INLINE double row_sum_abs(const float* p, int64_t n) {
+  const double total = sum_map(p, n, [](Vec v) HONE_LAMBDA_INLINE { return abs(v); });
+  if (sum_in_range(total)) return total;
+  double wide = 0;
+  for (int64_t i = 0; i < n; ++i) wide += std::fabs(static_cast<double>(p[i]));
+  return wide;
+}
+
+/// A double as two floats: hi + lo is the mean to 48 bits, so that (x - hi) - lo loses nothing where x is
+/// near it.
+struct SplitMean {
+  float hi, lo;
+};
+HONE_INLINE SplitMean split_mean(double mean) {
+  const float hi = static_cast<float>(mean);
+  const float lo = static_cast<float>(mean - static_cast<double>(hi));
+  return {hi, std::isfinite(lo) ? lo : 0.0F};
+}
+
+/// Sum of (x - mean)^2.
+HONE_INLINE double row_square_deviations(const float* p, int64_t n, SplitMean mean) {
+  const Vec hi = set(mean.hi), lo = set(mean.lo);
+  const int tail = static_cast<int>(n % kWidth);
+  double total = sum_map(p, n - tail, [=](Vec v) HONE_LAMBDA_INLINE {
+    const Vec d = (v - hi) - lo;
+    return d * d;
+  });
+  for (int64_t i = n - tail; i < n; ++i) {
+    const float d = (p[i] - mean.hi) - mean.lo;
+    total += static_cast<double>(d) * static_cast<double>(d);
+  }
+  if (squares_in_range(total)) return total;
+  return wide_square_deviations(p, n, static_cast<double>(mean.hi) + static_cast<double>(mean.lo));
+}
+
+/// Largest element; a NaN may or may not win. n >= 1.
+HONE_INLINE float row_max(const float* p, int64_t n) {
+  Vec m0 = set(-INFINITY), m1 = m0;
+  int64_t i = 0;
+  for (; i + 2 * kWidth <= n; i += 2 * kWidth) {
+    m0 = max(m0, load(p + i));
+    m1 = max(m1, load(p + i + kWidth));
+  }
+  float m = reduce_max(max(m0, m1));
+  for (; i < n; ++i) m = m > p[i] ? m : p[i];
+  return m;
+}
+
+}  // namespace hone::cpu::HONE_ISA_NS
