@@ -14,11 +14,11 @@
 namespace hone {
 
 Engine build(const std::string& model_path, const BuildOptions& options, BuildReport* report) {
-  return Engine(build::build_engine(model_path, options, report));
+  return Engine(builder::build_engine(model_path, options, report));
 }
 
 void simplify(const std::string& model_path, const std::string& out_path, const BuildOptions& options, int opset, BuildReport* report) {
-  const ir::Model model = build::optimise(model_path, options, report, nullptr);
+  const ir::Model model = builder::optimise(model_path, options, report, nullptr);
   onnx::WriteOptions write;
   write.opset = opset;
   onnx::write_model(*model.graph, out_path, write);
@@ -49,7 +49,7 @@ std::vector<OpInfo> list_ops() {
 }
 
 void model_interface(const std::string& model_path, std::vector<TensorInfo>* inputs, std::vector<TensorInfo>* outputs) {
-  const ir::Model model = build::import_for_build(model_path, {}, nullptr);
+  const ir::Model model = builder::import_for_build(model_path, {}, nullptr);
   const auto list = [&](const std::vector<ir::ValueId>& ids, std::vector<TensorInfo>* out) {
     if (out == nullptr) return;
     for (ir::ValueId id : ids) {

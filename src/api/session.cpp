@@ -121,7 +121,7 @@ Reference::Reference(const std::string& model_or_engine) : impl_(std::make_uniqu
     impl_->graph = runtime::materialize_graph(*impl_->engine);
     ops::infer_graph(*impl_->graph);
   } else {
-    impl_->graph = std::move(build::import_for_build(model_or_engine, {}, nullptr).graph);
+    impl_->graph = std::move(builder::import_for_build(model_or_engine, {}, nullptr).graph);
   }
   for (ir::ValueId id : impl_->graph->inputs()) impl_->names.push_back(impl_->graph->value(id).name);
 }

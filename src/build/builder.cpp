@@ -21,7 +21,7 @@
 #include "runtime/session.h"
 #include "tune/tuner.h"
 
-namespace hone::build {
+namespace hone::builder {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -202,7 +202,7 @@ ir::Model import_for_build(const std::string& model_path, const BuildOptions& op
   override_interface(*model.graph, options);
   ops::infer_graph(*model.graph);
   if (report != nullptr) {
-    for (const onnx::ImportWarning& w : import_report.warnings) report->issues.push_back({"warning", "import", w.node, w.op, 0, "", w.message, ""});
+    report->issues.insert(report->issues.end(), import_report.issues.begin(), import_report.issues.end());
     report->nodes_imported = static_cast<int64_t>(model.graph->num_nodes());
     report->import_ms = ms_since(start);
   }
@@ -301,4 +301,4 @@ std::shared_ptr<const engine::Engine> build_engine(const std::string& model_path
   return engine;
 }
 
-}  // namespace hone::build
+}  // namespace hone::builder

@@ -8,7 +8,7 @@
 #include "hone/builder.h"
 #include "ir/graph.h"
 
-namespace hone::build {
+namespace hone::builder {
 
 /// Imports and infers, with `options.shapes`, `batch` and profiles applied to the interface.
 ir::Model import_for_build(const std::string& model_path, const BuildOptions& options, BuildReport* report);
@@ -21,4 +21,4 @@ ir::Model optimise(const std::string& model_path, const BuildOptions& options, B
 
 std::shared_ptr<const engine::Engine> build_engine(const std::string& model_path, const BuildOptions& options, BuildReport* report);
 
-}  // namespace hone::build
+}  // namespace hone::builder

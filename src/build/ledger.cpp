@@ -1,6 +1,6 @@
 #include "build/ledger.h"
 
-namespace hone::build {
+namespace hone::builder {
 
 ir::Dim activation_traffic(const ir::Graph& graph, int64_t small) {
   ir::Dim total = 0;
@@ -17,4 +17,4 @@ ir::Dim activation_traffic(const ir::Graph& graph, int64_t small) {
   return total;
 }
 
-}  // namespace hone::build
+}  // namespace hone::builder

@@ -8,7 +8,7 @@
 #include "ir/text.h"
 #include "ops/op.h"
 
-namespace hone::build {
+namespace hone::builder {
 
 using backends::Backend;
 using backends::Tactic;
@@ -521,4 +521,4 @@ class Lowering {
 
 engine::Engine lower(const Graph& graph, const LowerOptions& options) { return Lowering(graph, options).run(); }
 
-}  // namespace hone::build
+}  // namespace hone::builder

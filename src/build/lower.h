@@ -11,7 +11,7 @@
 #include "ir/graph.h"
 #include "tune/tuner.h"
 
-namespace hone::build {
+namespace hone::builder {
 
 using tune::Candidate;
 
@@ -33,4 +33,4 @@ engine::Engine lower(const ir::Graph& graph, const LowerOptions& options);
 /// Values of the graph's input symbols under concrete input shapes; throws kInvalidArgument naming input and dimension on a contradiction.
 ir::SymbolValues bind_symbols(const ir::Graph& graph, const std::map<std::string, Shape>& shapes);
 
-}  // namespace hone::build
+}  // namespace hone::builder

@@ -1,7 +1,9 @@
 #include "backends/cpu/packing.h"
 
+#include <charconv>
 #include <string_view>
 
+#include "backends/cpu/kernels/conv.h"
 #include "backends/cpu/kernels/gemm.h"
 #include "hone/error.h"
 
@@ -27,6 +29,19 @@ std::pair<int64_t, int64_t> matrix(const Shape& dims, bool transposed) {
   return transposed ? std::pair{dims[1], dims[0]} : std::pair{dims[0], dims[1]};
 }
 
+/// Weights [oc][ic / groups][kernel...] of "conv<groups>".
+hone::cpu::ConvShape conv_shape(std::string_view stem, const Shape& dims, const std::string& name) {
+  hone::cpu::ConvShape s;
+  const auto [end, ec] = std::from_chars(stem.data() + 4, stem.data() + stem.size(), s.groups);
+  if (ec != std::errc() || end != stem.data() + stem.size() || s.groups < 1 || dims.size() < 3 || dims.size() > 5 || dims[0] % s.groups != 0) unknown(name);
+  s.oc = dims[0];
+  s.ic = dims[1] * s.groups;
+  for (size_t d = 2; d < dims.size(); ++d) s.kernel[3 - (dims.size() - d)] = dims[d];
+  return s;
+}
+
+bool is_conv(std::string_view stem) { return stem.substr(0, 4) == "conv"; }
+
 }  // namespace
 
 Tensor pack_constant(const std::string& name, const Tensor& plain) {
@@ -36,6 +51,12 @@ Tensor pack_constant(const std::string& name, const Tensor& plain) {
     const auto [k, n] = matrix(plain.shape(), transposed);
     Tensor out(DType::kF32, {hone::cpu::packed_b_floats(p.isa, k, n)});
     hone::cpu::pack_b(p.isa, plain.data<float>(), plain.dim(1), transposed, k, n, out.data<float>());
+    return out;
+  }
+  if (is_conv(p.stem)) {
+    const hone::cpu::ConvShape shape = conv_shape(p.stem, plain.shape(), name);
+    Tensor out(DType::kF32, {hone::cpu::packed_conv_floats(p.isa, shape)});
+    hone::cpu::pack_conv_weights(p.isa, shape, plain.data<float>(), out.data<float>());
     return out;
   }
   unknown(name);
@@ -54,6 +75,10 @@ Tensor unpack_constant(const std::string& name, const Tensor& packed, DType dtyp
     hone::cpu::unpack_b(p.isa, packed.data<float>(), k, n, rows.data());
     for (int64_t i = 0; i < k; ++i)
       for (int64_t j = 0; j < n; ++j) out.data<float>()[j * k + i] = rows[static_cast<size_t>(i * n + j)];
+    return out;
+  }
+  if (is_conv(p.stem)) {
+    hone::cpu::unpack_conv_weights(p.isa, conv_shape(p.stem, dims, name), packed.data<float>(), out.data<float>());
     return out;
   }
   unknown(name);
