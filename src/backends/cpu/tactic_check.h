@@ -169,6 +169,11 @@ inline int check_tactic(std::unique_ptr<Tactic> (*maker)(Isa), Problem p,
   return ran;
 }
 
+/// The operator's reference kernel and post-ops, in f64 without rounding.
+inline std::vector<Tensor> oracle(const Problem& plain, const std::vector<const Tensor*>& srcs) {
+  return ops::run_problem(plain, srcs, true);
+}
+
 inline Tensor random_f32(const Shape& dims, uint32_t seed, float low = -2, float high = 2) {
   Tensor t(DType::kF32, dims);
   std::mt19937 rng(seed);

@@ -72,20 +72,54 @@ HONE_INLINE SplitMean split_mean(double mean) {
   return {hi, std::isfinite(lo) ? lo : 0.0F};
 }
 
-/// Sum of (x - mean)^2.
-HONE_INLINE double row_square_deviations(const float* p, int64_t n, SplitMean mean) {
-  const Vec hi = set(mean.hi), lo = set(mean.lo);
-  const int tail = static_cast<int>(n % kWidth);
-  double total = sum_map(p, n - tail, [=](Vec v) HONE_LAMBDA_INLINE {
-    const Vec d = (v - hi) - lo;
-    return d * d;
-  });
-  for (int64_t i = n - tail; i < n; ++i) {
-    const float d = (p[i] - mean.hi) - mean.lo;
-    total += static_cast<double>(d) * static_cast<double>(d);
+/// Mean and variance about a first estimate: one more pass finds what rounding took from the estimate, which
+/// matters when the mean is large against the deviation. Math: with d = x - estimate, mean = estimate + sum d
+/// / n, n * var = sum d^2 - (sum d)^2 / n.
+struct Moments {
+  double mean;
+  double squares;  ///< n * variance
+};
+HONE_INLINE Moments corrected(double estimate, double sum_d, double sum_dd, int64_t n) {
+  const double shift = sum_d / static_cast<double>(n);
+  return {estimate + shift, sum_dd - sum_d * shift};
+}
+HONE_NOINLINE inline Moments wide_moments(const float* p, int64_t n, int64_t stride) {
+  double sum = 0, squares = 0;
+  for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(p[i * stride]);
+  const double mean = sum / static_cast<double>(n);
+  for (int64_t i = 0; i < n; ++i) {
+    const double d = static_cast<double>(p[i * stride]) - mean;
+    squares += d * d;
   }
-  if (squares_in_range(total)) return total;
-  return wide_square_deviations(p, n, static_cast<double>(mean.hi) + static_cast<double>(mean.lo));
+  return {mean, squares};
+}
+
+HONE_INLINE Moments row_moments(const float* p, int64_t n) {
+  const double estimate = row_sum(p, n) / static_cast<double>(n);
+  const SplitMean mean = split_mean(estimate);
+  const Vec hi = set(mean.hi), lo = set(mean.lo);
+  double sum = 0, squares = 0;
+  for (int64_t begin = 0; begin < n; begin += kSumBlock) {
+    const int64_t end = begin + kSumBlock < n ? begin + kSumBlock : n;
+    Vec s0 = zero(), s1 = zero(), q0 = zero(), q1 = zero();
+    int64_t i = begin;
+    for (; i + 2 * kWidth <= end; i += 2 * kWidth) {
+      const Vec d0 = (load(p + i) - hi) - lo, d1 = (load(p + i + kWidth) - hi) - lo;
+      s0 = s0 + d0;
+      s1 = s1 + d1;
+      q0 = fma(d0, d0, q0);
+      q1 = fma(d1, d1, q1);
+    }
+    sum += static_cast<double>(reduce_add(s0 + s1));
+    squares += static_cast<double>(reduce_add(q0 + q1));
+    for (; i < end; ++i) {
+      const double d = static_cast<double>((p[i] - mean.hi) - mean.lo);
+      sum += d;
+      squares += d * d;
+    }
+  }
+  if (!squares_in_range(squares)) return wide_moments(p, n, 1);
+  return corrected(static_cast<double>(mean.hi) + static_cast<double>(mean.lo), sum, squares, n);
 }
 
 /// Largest element; a NaN may or may not win. n >= 1.
