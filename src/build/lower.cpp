@@ -369,7 +369,7 @@ class Lowering {
       if (perm.empty())
         for (int i = rank - 1; i >= 0; --i) perm.push_back(i);
       for (Layout l : {Layout::kPlain, Layout::kChannelsLast}) {
-        if (l == Layout::kChannelsLast && rank < 3) continue;
+        if (l == Layout::kChannelsLast && (rank < 3 || options_.target.backend == "ref")) continue;
         if (moves_nothing(in_type, have, perm, l)) {
           src = p;
           out_layout = l;
