@@ -40,6 +40,7 @@ struct Issue {
   std::string node, op;
   int64_t opset = 0;
   std::string tensor, message, remedy;
+  std::string code;      ///< from check(): error_code_name of the error that a build would end in; empty for warnings and notes
 };
 
 struct PassInfo {

@@ -19,6 +19,7 @@ struct TensorInfo {
   std::string name;
   DType dtype = DType::kUndefined;
   std::vector<std::string> dims;
+  bool ranked = true;                ///< false when the model does not say how many dimensions there are; dims is empty then
 };
 
 /// One step of the plan. Figures are at the shapes for which the information was asked.

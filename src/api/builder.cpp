@@ -57,6 +57,7 @@ void model_interface(const std::string& model_path, std::vector<TensorInfo>* inp
       TensorInfo info;
       info.name = v.name;
       info.dtype = v.is_const() ? v.data->dtype() : v.type.dtype;
+      info.ranked = v.type.shape.has_value() || v.is_const();
       if (v.type.shape)
         for (const ir::Dim& d : *v.type.shape) info.dims.push_back(d.text());
       out->push_back(std::move(info));

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "api/npy.h"
 #include "hone/error.h"
 #include "hone/io.h"
 #include "ops/interpreter.h"
@@ -104,7 +105,9 @@ Header parse_header(const std::string& bytes, const std::string& where) {
   return h;
 }
 
-Tensor parse_npy(const std::string& bytes, const std::string& where) {
+}  // namespace
+
+Tensor api::parse_npy(const std::string& bytes, const std::string& where) {
   const Header h = parse_header(bytes, where);
   int64_t size = 0;
   try {
@@ -135,6 +138,8 @@ Tensor parse_npy(const std::string& bytes, const std::string& where) {
   }
   return t;
 }
+
+namespace {
 
 const char* descr(DType t) {
   switch (t) {
@@ -185,7 +190,7 @@ Tensor read_npy(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Error(ErrorCode::kInvalidArgument, "cannot open '" + path + "'", {.stage = "read"});
   std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  return parse_npy(bytes, path);
+  return api::parse_npy(bytes, path);
 }
 
 std::vector<NamedTensor> read_npz(const std::string& path) {
@@ -211,7 +216,7 @@ std::vector<NamedTensor> read_npz(const std::string& path) {
     const zip_int64_t got = zip_fread(f, bytes.data(), st.size);
     const int closed = zip_fclose(f);
     if (got < 0 || static_cast<zip_uint64_t>(got) != st.size || closed != 0) bad(where, "the entry is damaged");
-    out.push_back({name.substr(0, name.size() - 4), parse_npy(bytes, where)});
+    out.push_back({name.substr(0, name.size() - 4), api::parse_npy(bytes, where)});
   }
   return out;
 }
