@@ -9,12 +9,11 @@
 // padded definition.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <vector>
 
 #include "backends/cpu/kernels/blocked.h"
 #include "backends/cpu/kernels/epilogue.h"
+#include "backends/cpu/kernels/pixel_product.h"
 #include "base/cpu.h"
 
 namespace hone {
@@ -31,14 +30,14 @@ struct ConvShape {
   int64_t ic = 0;
   int64_t oc = 0;
   int64_t groups = 1;
-  std::array<int64_t, 3> in{1, 1, 1};
-  std::array<int64_t, 3> out{1, 1, 1};
-  std::array<int64_t, 3> kernel{1, 1, 1};
-  std::array<int64_t, 3> stride{1, 1, 1};
-  std::array<int64_t, 3> dilation{1, 1, 1};
-  std::array<int64_t, 3> pad{0, 0, 0};  ///< at the beginning of each axis
-  int64_t src_stride = 0;               ///< floats from pixel to pixel; 0 means ic
-  int64_t dst_stride = 0;               ///< 0 means oc
+  Extent3 in{1, 1, 1};
+  Extent3 out{1, 1, 1};
+  Extent3 kernel{1, 1, 1};
+  Extent3 stride{1, 1, 1};
+  Extent3 dilation{1, 1, 1};
+  Extent3 pad{0, 0, 0};    ///< at the beginning of each axis
+  int64_t src_stride = 0;  ///< floats from pixel to pixel; 0 means ic
+  int64_t dst_stride = 0;  ///< 0 means oc
 
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t in_pixels() const { return in[0] * in[1] * in[2]; }
@@ -52,22 +51,13 @@ void pack_conv_weights(Isa isa, const ConvShape& shape, const float* weights, fl
 /// The inverse.
 void unpack_conv_weights(Isa isa, const ConvShape& shape, const float* packed, float* weights);
 
-struct ConvArgs {
-  const float* src = nullptr;      ///< [batch][in...][ic]
-  const float* weights = nullptr;  ///< packed
-  float* dst = nullptr;            ///< [batch][out...][oc]
-  Epilogue epilogue;               ///< row numbers: batch * out_pixels + output pixel
-  void* workspace =
-      nullptr;  ///< Conv::workspace_bytes(n), 64-byte aligned, for n >= the workers that may run
-};
-
 /// A convolution of fixed sizes. Threads: run() is const and may be called concurrently with different
 /// arguments.
 class Conv {
  public:
   Conv(Isa isa, const ConvShape& shape);
 
-  int64_t n_chunks() const { return split_.n_chunks(); }
+  int64_t n_chunks() const { return strips_ ? split_.n_chunks() : product_.n_chunks(); }
   int64_t workspace_bytes(int workers) const { return worker_bytes_ * workers; }
   void run(const ConvArgs& args, ThreadPool& pool, int max_workers = 0) const;
   void run_chunk(const ConvArgs& args, int64_t chunk, int worker) const;
@@ -75,27 +65,17 @@ class Conv {
   BlockWalk walk;  ///< benchmarks and tests may change it
 
  private:
-  struct Scratch;
-  struct Pixel;
-  Scratch scratch(void* base) const;
-  Pixel pixel_at(int64_t row) const;
-  void next(Pixel& pixel) const;
-  void run_rows(const ConvArgs& args, const Scratch& s, int64_t row0, int64_t row1, int64_t panel0,
-                int64_t panel1) const;
-  void run_lines(const ConvArgs& args, const Scratch& s, int64_t line0, int64_t line1, int64_t panel0,
-                 int64_t panel1) const;
-  void run_panels(const ConvArgs& args, const RowBlock& block, int64_t panel0, int64_t panel1) const;
-  void point_tile(const ConvArgs& args, const Scratch& s, const Pixel* pixels, int64_t rows,
-                  const float** out) const;
+  struct Strip;
+  Strip carve(void* base) const;
+  void plan_strips();
+  void run_strips(const ConvArgs& args, int64_t chunk, void* scratch) const;
 
   const TileKernels* kernels_;
   ConvShape shape_;
-  WorkSplit split_;
   bool strips_ = false;      ///< lines are copied into padded strips
-  int64_t block_rows_ = 1;   ///< output pixels at a time
+  PixelProduct product_;     ///< else
+  WorkSplit split_;          ///< strips: rows are output lines
   int64_t block_lines_ = 1;  ///< strips: output lines at a time
-  int64_t group_panels_ = 0;
-  std::vector<int64_t> tap_offsets_;  ///< floats from a pixel's first tap to each tap
   int64_t worker_bytes_ = 0;
 };
 
