@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/kernels/pack.h"
 #include "base/thread_pool.h"
 
 namespace hone::cpu {
@@ -36,6 +37,12 @@ void pack_conv_weights(Isa isa, const ConvShape& s, const float* weights, float*
 
 void unpack_conv_weights(Isa isa, const ConvShape& s, const float* packed, float* weights) {
   for_each_weight(isa, s, [&](int64_t from, int64_t to) { weights[from] = packed[to]; });
+}
+
+bool Conv::takes_planar(const ConvShape& s) {
+  // A tap of few channels is too short to pay for its pointers; a kernel row of a padded strip is long
+  // enough.
+  return s.groups == 1 && s.ic < 16 && s.kernel[2] > 1 && s.dilation[2] == 1;
 }
 
 Conv::Conv(Isa isa, const ConvShape& shape) : kernels_(&tile_kernels(isa)), shape_(shape) {
@@ -111,6 +118,7 @@ void Conv::run_strips(const ConvArgs& args, int64_t chunk, void* memory) const {
   // Of a padded line, [left, right) comes from the input.
   const int64_t left = std::clamp<int64_t>(-first_x, 0, width);
   const int64_t right = std::clamp<int64_t>(s.in[2] - first_x, left, width);
+  const TransposeFn interleave = transpose_fn(kernels_->isa);
   RowBlock block;
   block.n_taps = s.kernel[0] * s.kernel[1];
   block.run = s.kernel[2] * s.ic;
@@ -134,13 +142,20 @@ void Conv::run_strips(const ConvArgs& args, int64_t chunk, void* memory) const {
           std::fill_n(to, line_floats, 0.0F);
           continue;
         }
-        const float* from = args.src + ((image * s.in[0] + iz) * s.in[1] + iy) * s.in[2] * s.src_stride;
         std::fill_n(to, left * s.ic, 0.0F);
-        if (s.src_stride == s.ic) {
-          std::copy_n(from + (first_x + left) * s.ic, (right - left) * s.ic, to + left * s.ic);
+        const int64_t line_in = iz * s.in[1] + iy, x0 = first_x + left;
+        float* first = to + left * s.ic;
+        if (s.src_planar) {
+          interleave(args.src + image * s.ic * s.in_pixels() + line_in * s.in[2] + x0, s.in_pixels(), s.ic,
+                     right - left, first, s.ic);
         } else {
-          for (int64_t x = left; x < right; ++x)
-            std::copy_n(from + (first_x + x) * s.src_stride, s.ic, to + x * s.ic);
+          const float* from =
+              args.src + ((image * s.in[0] * s.in[1] + line_in) * s.in[2] + x0) * s.src_stride;
+          if (s.src_stride == s.ic)
+            std::copy_n(from, (right - left) * s.ic, first);
+          else
+            for (int64_t x = 0; x < right - left; ++x)
+              std::copy_n(from + x * s.src_stride, s.ic, first + x * s.ic);
         }
         std::fill_n(to + right * s.ic, (width - right) * s.ic, 0.0F);
       }

@@ -57,6 +57,10 @@ class Conv {
  public:
   Conv(Isa isa, const ConvShape& shape);
 
+  /// Whether the input may stay in plain NCHW order: where lines are copied anyway, that is with few
+  /// channels.
+  static bool takes_planar(const ConvShape& shape);
+
   int64_t n_chunks() const { return strips_ ? split_.n_chunks() : product_.n_chunks(); }
   int64_t workspace_bytes(int workers) const { return worker_bytes_ * workers; }
   void run(const ConvArgs& args, ThreadPool& pool, int max_workers = 0) const;

@@ -98,6 +98,39 @@ TEST(Conv, few_channels_take_strips) {
                   {0, 1, 2}));  // dilated: taps
 }
 
+TEST(Conv, planar_source_gives_the_same_bits) {
+  ConvShape s = make_conv(2, 3, 40, 1, {1, 37, 50}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1});
+  for (int64_t ic : {1, 3, 5}) {
+    s.ic = ic;
+    const int64_t pixels = s.in_pixels();
+    Guarded x(s.batch * pixels * ic), planar(s.batch * pixels * ic), w(s.oc * ic * 9);
+    fill(x.data(), x.size(), 1);
+    fill(w.data(), w.size(), 2);
+    for (int64_t n = 0; n < s.batch; ++n)
+      for (int64_t p = 0; p < pixels; ++p)
+        for (int64_t c = 0; c < ic; ++c) planar[(n * ic + c) * pixels + p] = x[(n * pixels + p) * ic + c];
+    ThreadPool pool(2);
+    for (Isa isa : supported_isas()) {
+      Guarded packed(packed_conv_floats(isa, s)), a(s.batch * s.out_pixels() * s.oc), b(a.size());
+      pack_conv_weights(isa, s, w.data(), packed.data());
+      for (bool is_planar : {false, true}) {
+        ConvShape shape = s;
+        shape.src_planar = is_planar;
+        const Conv conv(isa, shape);
+        Guarded ws(conv.workspace_bytes(2) / 4);
+        ConvArgs args;
+        args.src = is_planar ? planar.data() : x.data();
+        args.weights = packed.data();
+        args.dst = is_planar ? b.data() : a.data();
+        args.workspace = ws.data();
+        conv.run(args, pool);
+        ws.check("workspace");
+      }
+      EXPECT_TRUE(same_bits(a.data(), b.data(), a.size())) << isa_name(isa) << " ic " << ic;
+    }
+  }
+}
+
 TEST(Conv, groups) {
   check(make_conv(1, 32, 64, 4, {1, 6, 5}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}));
   check(make_conv(2, 12, 18, 6, {1, 7, 7}, {1, 3, 3}, {1, 2, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}));

@@ -38,8 +38,52 @@ HONE_INLINE void transpose_square(const float* src, int64_t ld_src, float* dst, 
 }
 #endif
 
+#if HONE_ISA_LEVEL == 2
+/// Lane l of output vector v of interleave3 is element e = 16 v + l: row e % 3, column e / 3. First the two
+/// rows that give two thirds of the lanes are picked, then the third row through a mask.
+struct Interleave3 {
+  alignas(64) int32_t two[3][16];
+  alignas(64) int32_t three[3][16];
+  __mmask16 from_third[3];
+};
+constexpr Interleave3 make_interleave3() {
+  Interleave3 t{};
+  for (int e = 0; e < 48; ++e) {
+    t.two[e / 16][e % 16] = e % 3 == 1 ? 16 + e / 3 : e / 3;
+    t.three[e / 16][e % 16] = e / 3;
+    if (e % 3 == 2) t.from_third[e / 16] = static_cast<__mmask16>(t.from_third[e / 16] | (1 << e % 16));
+  }
+  return t;
+}
+constexpr Interleave3 kInterleave3 = make_interleave3();
+
+/// Three rows into triples (planes to pixels of an image): dst[3 j + i] = src[i][j], 16 columns at a time.
+HONE_INLINE int64_t interleave3(const float* src, int64_t ld_src, int64_t columns, float* dst) {
+  int64_t j = 0;
+  for (; j + 16 <= columns; j += 16) {
+    const __m512 a = _mm512_loadu_ps(src + j), b = _mm512_loadu_ps(src + ld_src + j),
+                 c = _mm512_loadu_ps(src + 2 * ld_src + j);
+    for (int v = 0; v < 3; ++v) {
+      const __m512 ab = _mm512_permutex2var_ps(a, _mm512_load_si512(kInterleave3.two[v]), b);
+      _mm512_storeu_ps(dst + 3 * j + 16 * v,
+                       _mm512_mask_permutexvar_ps(ab, kInterleave3.from_third[v],
+                                                  _mm512_load_si512(kInterleave3.three[v]), c));
+    }
+  }
+  return j;
+}
+#endif
+
 HONE_NOINLINE void transpose(const float* src, int64_t ld_src, int64_t rows, int64_t columns, float* dst,
                              int64_t ld_dst) {
+#if HONE_ISA_LEVEL == 2
+  if (rows == 3 && ld_dst == 3) {
+    const int64_t done = interleave3(src, ld_src, columns, dst);
+    src += done;
+    dst += 3 * done;
+    columns -= done;
+  }
+#endif
   // Strips of 64 source columns: their lines stay in L1 while a strip of destination rows is written.
   constexpr int64_t kStrip = 64;
   for (int64_t j0 = 0; j0 < columns; j0 += kStrip) {
