@@ -32,6 +32,7 @@ function(hone_add_test_folders)
     list(GET entry 0 folder)
     list(GET entry 1 label)
     hone_glob(${CMAKE_SOURCE_DIR}/tests/${folder} sources tests)
+    list(FILTER sources EXCLUDE REGEX "_runner\\.cpp$") # programs of their own
     if(tests)
       hone_add_test(hone_tests_${folder} ${label} ${sources} ${tests})
       hone_use_schemas(hone_tests_${folder})
@@ -41,6 +42,14 @@ function(hone_add_test_folders)
       endif()
     endif()
   endforeach()
+
+  # The conformance cases are files that scripts/conformance.py makes; this program runs them.
+  if(EXISTS ${CMAKE_SOURCE_DIR}/tests/onnx/conformance_runner.cpp)
+    add_executable(conformance_runner ${CMAKE_SOURCE_DIR}/tests/onnx/conformance_runner.cpp)
+    hone_use_internals(conformance_runner)
+    target_link_libraries(conformance_runner PRIVATE hone_onnx)
+    set_target_properties(conformance_runner PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  endif()
 
   # One TU per public header that includes it twice and nothing before it: it compiles alone and guards itself.
   file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/include/hone/*.h)
