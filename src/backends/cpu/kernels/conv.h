@@ -35,9 +35,10 @@ struct ConvShape {
   Extent3 kernel{1, 1, 1};
   Extent3 stride{1, 1, 1};
   Extent3 dilation{1, 1, 1};
-  Extent3 pad{0, 0, 0};    ///< at the beginning of each axis
-  int64_t src_stride = 0;  ///< floats from pixel to pixel; 0 means ic
-  int64_t dst_stride = 0;  ///< 0 means oc
+  Extent3 pad{0, 0, 0};     ///< at the beginning of each axis
+  int64_t src_stride = 0;   ///< floats from pixel to pixel; 0 means ic
+  int64_t dst_stride = 0;   ///< 0 means oc
+  bool src_planar = false;  ///< src is [batch][ic][in...] instead: REQUIRES Conv::takes_planar(shape)
 
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t in_pixels() const { return in[0] * in[1] * in[2]; }
