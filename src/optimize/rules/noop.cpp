@@ -43,6 +43,12 @@ bool input_is(const RuleContext& c, size_t i, double v) {
   return value.is_const() && all_equal(*value.data, v);
 }
 
+// An Identity that gives a graph output its name stays: its input is a graph input, a constant, or an output itself.
+std::string gives_no_name(const RuleContext& c) {
+  if (!c.graph.is_output(root(c).outputs[0])) return "";
+  return c.value("x").producer != nullptr && !c.graph.is_output(c.at("x")) ? "" : "a graph output has its name from here";
+}
+
 std::string identity_perm(const RuleContext& c) {
   const auto perm = root(c).get_ints("perm");
   bool same = !perm.empty();
@@ -144,7 +150,7 @@ Pattern unary(const char* name) { return op(name, {x}).more_inputs(); }
 
 const Rules& noop_rules() {
   static const Rules rules = {
-      {"noop_identity", "Identity", Numerics::kExact, unary("Identity"), nullptr, input},
+      {"noop_identity", "Identity", Numerics::kExact, unary("Identity"), gives_no_name, input},
       {"noop_dropout", "Dropout outside training", Numerics::kExact, unary("Dropout"), inference_dropout, input},
       {"noop_transpose", "Transpose that moves nothing", Numerics::kExact, unary("Transpose"), identity_perm, input},
       {"noop_reshape", "Reshape to the same shape", Numerics::kExact, unary("Reshape"), types_equal, input},

@@ -162,7 +162,8 @@ ValueId sink_reduction(RuleContext& c) {
   const Perm p = perm_of_t(c);
   std::vector<int64_t> axes;
   std::vector<bool> reduced(static_cast<size_t>(rank), false);
-  for (const int64_t a : *node_axes(c.graph, n, 1, rank)) {
+  const std::vector<int64_t> given = *node_axes(c.graph, n, 1, rank);
+  for (const int64_t a : given) {
     axes.push_back(p[static_cast<size_t>(a)]);
     reduced[static_cast<size_t>(axes.back())] = true;
   }
@@ -196,6 +197,10 @@ std::string last_stays(const RuleContext& c) {
     return rank >= 3 && w.is_const() && w.data->rank() == 2 ? "" : "not a product with a constant matrix";
   }
   if (node_axis(n, rank, -1) != rank - 1) return "not over the last dimension";
+  for (size_t i = 1; i < n.inputs.size(); ++i) {
+    const ir::TypeInfo& s = c.graph.value(n.inputs[i]).type;
+    if (!s.shape || s.rank() > 1) return "scale or bias is no vector";
+  }
   return "";
 }
 
@@ -261,7 +266,8 @@ std::string sinks_squeeze(const RuleContext& c) {
 ValueId sink_squeeze(RuleContext& c) {
   const Perm p = perm_of_t(c);
   std::vector<int64_t> axes;
-  for (const int64_t a : *node_axes(c.graph, *c.match.root, 1, c.type("x").rank())) axes.push_back(p[static_cast<size_t>(a)]);
+  const std::vector<int64_t> given = *node_axes(c.graph, *c.match.root, 1, c.type("x").rank());
+  for (const int64_t a : given) axes.push_back(p[static_cast<size_t>(a)]);
   std::sort(axes.begin(), axes.end());
   const ValueId y = c.trial.value("Squeeze", {c.at("x"), c.trial.ints("axes", axes)});
   Perm kept;
