@@ -74,6 +74,42 @@ Operand make_operand(DType dtype, Shape dims, Layout layout, bool constant = fal
   return o;
 }
 
+/// A bare f32 elementwise node as a layer whose body is that node: a pointwise program of one instruction. Nullopt when programs do not know it.
+std::optional<Node> as_program(const Graph& graph, const Node& n) {
+  const ops::OpDef* op = ops::find_op(n.domain, n.op);
+  if (n.body || op == nullptr || !op->elementwise || n.outputs.size() != 1) return std::nullopt;
+  for (const auto& list : {n.inputs, n.outputs})
+    for (ValueId id : list)
+      if (id != ir::kNoValue && graph.value(id).type.dtype != DType::kF32) return std::nullopt;
+  Node layer;
+  layer.domain = ir::kHoneDomain;
+  layer.op = "Fused";
+  layer.name = n.name;
+  layer.outputs = n.outputs;
+  layer.body = std::make_shared<Graph>();
+  Node inner;
+  inner.name = n.name;
+  inner.domain = n.domain;
+  inner.op = n.op;
+  inner.attrs = n.attrs;
+  for (ValueId id : n.inputs) {
+    if (id == ir::kNoValue) {
+      inner.inputs.push_back(id);
+    } else if (const ir::Value& v = graph.value(id); v.is_const() && v.data->numel() == 1) {
+      inner.inputs.push_back(layer.body->add_constant(v.name, *v.data));
+    } else {
+      layer.inputs.push_back(id);
+      inner.inputs.push_back(layer.body->add_input(v.name, v.type));
+    }
+  }
+  const ir::Value& out = graph.value(n.outputs[0]);
+  inner.outputs = {layer.body->add_value(out.name, out.type)};
+  layer.body->add_output(inner.outputs[0]);
+  layer.body->add_node(std::move(inner));
+  if (layer.inputs.empty() || !ops::check_body(graph, layer).empty()) return std::nullopt;
+  return layer;
+}
+
 constexpr int64_t kMaxContents = 16;  // as ops::Operand::contents says
 
 /// A precision's name in the requested/actual table.
@@ -410,9 +446,11 @@ class Lowering {
     return a == b;
   }
 
-  void lower_tactic(const Node& n) {
+  void lower_tactic(const Node& given) {
     PlanStep s;
-    describe(s, n);
+    describe(s, given);
+    const std::optional<Node> program = options_.target.backend == "ref" ? std::nullopt : as_program(graph_, given);
+    const Node& n = program ? *program : given;
     const Problem wanted = ops::derive_problem(graph_, n, [this](const Graph&, ValueId id) { return operand(id); });
     engine::TacticChoice choice;
     const Candidate c = choose(wanted, n.name, &choice);
