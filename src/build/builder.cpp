@@ -254,8 +254,7 @@ std::shared_ptr<const engine::Engine> build_engine(const std::string& model_path
 
   LowerOptions lowering;
   lowering.target = target;
-  lowering.profile = head.profiles.front();
-  lowering.all_profiles = head.profiles;
+  lowering.profiles = head.profiles;
   lowering.strict_f32 = options.strict_f32;
   lowering.max_workspace = options.max_workspace;
   int64_t layers = 0;

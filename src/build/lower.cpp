@@ -125,9 +125,11 @@ class Lowering {
     backend_ = backends::find_backend(options.target.backend);
     if (backend_ == nullptr)
       throw Error(ErrorCode::kInvalidArgument, "this build has no backend '" + options.target.backend + "'", {.stage = "plan"});
-    std::map<std::string, Shape> shapes;
-    for (const engine::ProfileRange& r : options.profile) shapes[r.input] = r.opt;
-    symbols_ = bind_symbols(graph, shapes);
+    for (const engine::Profile& p : options.profiles) {
+      std::map<std::string, Shape> shapes;
+      for (const engine::ProfileRange& r : p) shapes[r.input] = r.opt;
+      symbols_.push_back(bind_symbols(graph, shapes));
+    }
   }
 
   engine::Engine run() {
@@ -140,9 +142,7 @@ class Lowering {
     int32_t index = 0;
     for (const auto& node : graph_.nodes()) lower_node(*node, index++);
     lower_outputs();
-    e_.plan.profiles = options_.all_profiles.empty() ? std::vector<engine::Profile>{options_.profile} : options_.all_profiles;
-    for (PlanStep& s : e_.plan.steps)
-      while ((s.kind == StepKind::kTactic || s.kind == StepKind::kReorder) && s.choices.size() < e_.plan.profiles.size()) s.choices.push_back(s.choices.front());
+    e_.plan.profiles = options_.profiles;
     e_.graph_text = graph_text();
     return std::move(e_);
   }
@@ -150,12 +150,12 @@ class Lowering {
  private:
   // --- values ---
 
-  /// Concrete shape under the opt symbols; nullopt when it depends on data.
-  std::optional<Shape> shape_of(const ir::TypeInfo& type) const {
+  /// Concrete shape under a profile's opt symbols; nullopt when it depends on data.
+  std::optional<Shape> shape_of(const ir::TypeInfo& type, size_t profile = 0) const {
     if (!type.shape) return std::nullopt;
     Shape s;
     for (const ir::Dim& d : *type.shape) {
-      const auto v = d.eval(symbols_);
+      const auto v = d.eval(symbols_[profile]);
       if (!v) return std::nullopt;
       s.push_back(*v);
     }
@@ -258,6 +258,30 @@ class Lowering {
     return all[k];
   }
 
+  /// The tactic of a further profile bucket: among those with the first bucket's layouts and packings, since edges and weights exist once.
+  engine::TacticChoice choose_for_bucket(const Node& n, const Candidate& first, const engine::TacticChoice& first_choice, size_t bucket) {
+    Problem p = first.problem;
+    const auto resize = [&](Operand& o, ValueId id) {
+      if (id != ir::kNoValue && !graph_.value(id).is_const()) o.dims = *shape_of(graph_.value(id).type, bucket);
+    };
+    for (size_t k = 0; k < p.srcs.size(); ++k) resize(p.srcs[k], n.inputs[k]);
+    for (size_t k = 0; k < p.dsts.size(); ++k) resize(p.dsts[k], n.outputs[k]);
+    std::string reasons;
+    std::vector<Candidate> same;
+    for (Candidate& c : candidates(p, &reasons)) {
+      bool fits = true;
+      for (size_t k = 0; k < p.srcs.size(); ++k)
+        fits &= c.problem.srcs[k].layout == p.srcs[k].layout && (!p.srcs[k].constant || c.tactic->packing(c.problem, k) == first.tactic->packing(first.problem, k));
+      for (size_t k = 0; k < p.dsts.size(); ++k) fits &= c.problem.dsts[k].layout == p.dsts[k].layout;
+      if (fits) same.push_back(std::move(c));
+    }
+    engine::TacticChoice choice;
+    if (same.empty()) return first_choice;
+    const size_t k = options_.choose && same.size() > 1 ? options_.choose(same, &choice) : 0;
+    choice.tactic = same[k].tactic->name();
+    return choice;
+  }
+
   /// The value in a layout; a reorder step is added when it does not exist so.
   PlanId in_layout(ValueId id, Layout layout) {
     if (const auto it = by_layout_.find({id, layout}); it != by_layout_.end()) return it->second;
@@ -283,8 +307,8 @@ class Lowering {
     } else {
       s.kind = StepKind::kReorder;
       engine::TacticChoice choice;
-      const Candidate c = choose_exact(p, s.name, &choice);
-      s.choices = {choice};
+      choose_exact(p, s.name, &choice);
+      s.choices.assign(symbols_.size(), choice);
       s.requested = s.actual = precision_of(p);
     }
     e_.plan.steps.push_back(std::move(s));
@@ -456,6 +480,7 @@ class Lowering {
     const Candidate c = choose(wanted, n.name, &choice);
     s.problem = c.problem;
     s.choices = {choice};
+    for (size_t b = 1; b < symbols_.size(); ++b) s.choices.push_back(choose_for_bucket(n, c, choice, b));
     s.requested = s.actual = precision_of(s.problem);
     if (choice.tactic == "ref" && options_.target.backend != "ref") s.reason = "no-tactic";
     for (size_t i = 0; i < n.inputs.size(); ++i) {
@@ -525,7 +550,7 @@ class Lowering {
     s.dsts = {to};
     engine::TacticChoice choice;
     choose_exact(p, s.name, &choice);
-    s.choices = {choice};
+    s.choices.assign(symbols_.size(), choice);
     s.requested = s.actual = precision_of(p);
     e_.plan.steps.push_back(std::move(s));
     return to;
@@ -549,7 +574,7 @@ class Lowering {
   const Graph& graph_;
   const LowerOptions& options_;
   const Backend* backend_ = nullptr;
-  ir::SymbolValues symbols_;
+  std::vector<ir::SymbolValues> symbols_;  ///< of each profile's opt shapes
   engine::Engine e_;
   std::map<std::pair<ValueId, Layout>, PlanId> by_layout_;
   std::map<std::pair<ValueId, std::string>, PlanId> constants_;

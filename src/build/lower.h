@@ -20,8 +20,8 @@ using Chooser = std::function<size_t(const std::vector<Candidate>&, engine::Tact
 
 struct LowerOptions {
   backends::Target target;
-  engine::Profile profile;       ///< concrete opt shapes give the problems their dimensions
-  std::vector<engine::Profile> all_profiles;
+  /// At least one. The first one's opt shapes decide layouts and packings; every profile is a bucket with tactics of its own.
+  std::vector<engine::Profile> profiles;
   Chooser choose;                ///< null: the first candidate
   int64_t max_workspace = 0;     ///< bytes of workspace a step may use, 0: no limit
   bool strict_f32 = false;       ///< refuse tactics of class `transforms` beyond Winograd F(2x2)

@@ -47,7 +47,7 @@ void check(const std::string& text, const std::vector<std::vector<Shape>>& shape
   const auto g = graph_of(text);
   LowerOptions options;
   options.target = backends::Target::parse(target);
-  options.profile = profile_of(*g, shapes.front());
+  options.profiles = {profile_of(*g, shapes.front())};
   const auto e = round_trip(lower(*g, options));
   ASSERT_EQ(engine::check_plan(*e), "");
   runtime::Session session(e);
@@ -152,7 +152,7 @@ TEST(Lower, EqualSymbolsMustBeEqualAtRunTime) {
 })");
   LowerOptions options;
   options.target = backends::Target::parse("cpu");
-  options.profile = profile_of(*g, {{3}, {3}});
+  options.profiles = {profile_of(*g, {{3}, {3}})};
   runtime::Session session(round_trip(lower(*g, options)));
   try {
     session.run({Tensor::zeros(DType::kF32, {3}), Tensor::zeros(DType::kF32, {4})});
@@ -170,7 +170,7 @@ engine::Engine small_engine() {
 })");
   LowerOptions options;
   options.target = backends::Target::parse("cpu-portable");
-  options.profile = profile_of(*g, {{1, 3, 5, 5}});
+  options.profiles = {profile_of(*g, {{1, 3, 5, 5}})};
   return lower(*g, options);
 }
 
