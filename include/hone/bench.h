@@ -28,6 +28,8 @@ struct LayerTime {
   std::string name, tactic;
   double median_ms = 0, share = 0;   ///< share of the sum of medians
   double gflops = 0, gbytes_per_s = 0;
+  double mean_ms = 0;
+  int64_t runs = 0;                  ///< that were profiled
 };
 
 struct BenchReport {

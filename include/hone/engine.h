@@ -22,6 +22,15 @@ struct TensorInfo {
   bool ranked = true;                ///< false when the model does not say how many dimensions there are; dims is empty then
 };
 
+/// An operand of a step, at the shapes for which the information was asked.
+struct LayerTensor {
+  std::string name;
+  DType dtype = DType::kUndefined;
+  Shape shape;
+  std::string layout;                ///< physical layout, "plain" is ONNX order
+  bool constant = false;
+};
+
 /// One step of the plan. Figures are at the shapes for which the information was asked.
 struct LayerInfo {
   std::string name;                  ///< name of the node in the optimised graph
@@ -37,6 +46,7 @@ struct LayerInfo {
   double tuned_error = -1;           ///< relative L2 against the oracle while tuning, -1 when not measured
   int64_t bytes_read = 0, bytes_written = 0, weight_bytes = 0, workspace_bytes = 0;
   double flops = 0;
+  std::vector<LayerTensor> inputs, outputs;
 };
 
 /// One rewrite of the optimizer and the activation bytes that it saves from travelling through memory.

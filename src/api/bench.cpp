@@ -104,6 +104,8 @@ BenchReport bench(const Engine& engine, const BenchOptions& options) {
       l.name = info.layers[i].name;
       l.tactic = info.layers[i].tactic.empty() ? info.layers[i].kind : info.layers[i].tactic;
       l.median_ms = stats::quantile_interval(steps[i], 0.5, 0.95).value;
+      l.mean_ms = std::accumulate(steps[i].begin(), steps[i].end(), 0.0) / static_cast<double>(steps[i].size());
+      l.runs = rounds;
       sum += l.median_ms;
       if (l.median_ms > 0) {
         l.gflops = info.layers[i].flops / l.median_ms * 1e-6;

@@ -138,6 +138,7 @@ EngineInfo Engine::info(const std::vector<Shape>& shapes) const {
       const auto v = static_cast<size_t>(s.srcs[k]);
       p.srcs[k].dims = bound->shapes[v];
       const engine::PlanValue& value = e.plan.values[v];
+      l.inputs.push_back({value.name, value.dtype, bound->shapes[v], ops::layout_name(value.layout), value.place == engine::Place::kConstant});
       if (s.kind == engine::StepKind::kAlias) continue;
       if (value.place == engine::Place::kConstant)
         l.weight_bytes += e.constants[static_cast<size_t>(value.constant)].bytes.nbytes();
@@ -148,6 +149,8 @@ EngineInfo Engine::info(const std::vector<Shape>& shapes) const {
       if (s.dsts[k] == engine::kNone) continue;
       const auto v = static_cast<size_t>(s.dsts[k]);
       p.dsts[k].dims = bound->shapes[v];
+      const engine::PlanValue& value = e.plan.values[v];
+      l.outputs.push_back({value.name, value.dtype, bound->shapes[v], ops::layout_name(value.layout), false});
       if (s.kind != engine::StepKind::kAlias) l.bytes_written += bound->bytes[v];
     }
     l.problem = p.text();
