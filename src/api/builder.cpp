@@ -6,6 +6,7 @@
 
 #include "backends/backend.h"
 #include "hone/error.h"
+#include "hone/version.h"
 #include "onnx/writer.h"
 #include "ops/op.h"
 #include "ops/schema.h"
