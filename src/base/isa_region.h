@@ -35,14 +35,14 @@
 #define HONE_ISA_X86 0
 #endif
 
+// clang-format off
 #if defined(__clang__)
 #define HONE_REGION_AVX2_BEGIN \
   _Pragma("clang attribute push(__attribute__((target(\"avx,avx2,fma\"))), apply_to = function)")
-#define HONE_REGION_AVX512_BEGIN                                                                            \
-  _Pragma(                                                                                                  \
-      "clang attribute push(__attribute__((target(\"avx,avx2,fma,avx512f,avx512bw,avx512dq,avx512vl\"))), " \
-      "apply_to = function)")
+#define HONE_REGION_AVX512_BEGIN \
+  _Pragma("clang attribute push(__attribute__((target(\"avx,avx2,fma,avx512f,avx512bw,avx512dq,avx512vl\"))), apply_to = function)")
 #define HONE_REGION_END _Pragma("clang attribute pop")
+// clang-format on
 #else
 #define HONE_REGION_AVX2_BEGIN _Pragma("GCC push_options") _Pragma("GCC target(\"avx2,fma\")")
 #define HONE_REGION_AVX512_BEGIN \

@@ -61,7 +61,7 @@ inline double sum_tolerance(int64_t k, double magnitude) {
 }
 
 inline bool same_bits(const float* a, const float* b, int64_t n) {
-  return std::memcmp(a, b, static_cast<size_t>(n) * 4) == 0;
+  return n == 0 || std::memcmp(a, b, static_cast<size_t>(n) * 4) == 0;
 }
 
 /// Both NaN, or the same infinity, or within tolerance.
