@@ -144,6 +144,25 @@ struct Dim::Sym {
     *added = t.size() == 2 ? t[1].coef : 0;
     return a;
   }
+  // The atom when d is nothing but one of this kind.
+  static const Atom* sole(const Dim& d, AtomKind kind) {
+    if (d.is_const()) return nullptr;
+    const Terms& t = d.sym_->terms;
+    if (t.size() != 1 || t[0].coef != 1 || t[0].atoms.size() != 1 || t[0].atoms[0]->kind != kind) return nullptr;
+    return t[0].atoms[0].get();
+  }
+  // x <= y for every assignment, by the structure of max and min; false: not shown.
+  static bool at_most(const Dim& x, const Dim& y, int depth = 0) {
+    if (x == y || (x.is_const() && y.is_const())) return x == y || x.value_ <= y.value_;
+    if (depth > kMaxOrderDepth) return false;
+    const auto le = [depth](const Dim& p, const Dim& q) { return at_most(p, q, depth + 1); };
+    if (const Atom* m = sole(x, AtomKind::kMax); m != nullptr && le(m->a, y) && le(m->b, y)) return true;
+    if (const Atom* m = sole(y, AtomKind::kMin); m != nullptr && le(x, m->a) && le(x, m->b)) return true;
+    if (const Atom* m = sole(x, AtomKind::kMin); m != nullptr && (le(m->a, y) || le(m->b, y))) return true;
+    if (const Atom* m = sole(y, AtomKind::kMax); m != nullptr && (le(x, m->a) || le(x, m->b))) return true;
+    return false;
+  }
+  static constexpr int kMaxOrderDepth = 6;
 };
 
 namespace {
@@ -347,6 +366,8 @@ Dim Dim::floordiv(const Dim& a, const Dim& b) {
 Dim Dim::max(const Dim& a, const Dim& b) {
   const Dim d = a - b;
   if (d.is_const()) return d.value_ >= 0 ? a : b;
+  if (Sym::at_most(b, a)) return a;  // max(max(N,S),N), max(N,min(N,512)), ...
+  if (Sym::at_most(a, b)) return b;
   return a.text() < b.text() ? Sym::atom(AtomKind::kMax, "max", a, b)
                              : Sym::atom(AtomKind::kMax, "max", b, a);
 }
@@ -354,6 +375,8 @@ Dim Dim::max(const Dim& a, const Dim& b) {
 Dim Dim::min(const Dim& a, const Dim& b) {
   const Dim d = a - b;
   if (d.is_const()) return d.value_ <= 0 ? a : b;
+  if (Sym::at_most(a, b)) return a;
+  if (Sym::at_most(b, a)) return b;
   return a.text() < b.text() ? Sym::atom(AtomKind::kMin, "min", a, b)
                              : Sym::atom(AtomKind::kMin, "min", b, a);
 }

@@ -34,6 +34,18 @@ TEST(Dim, EqualExpressionsAreEqualHoweverTheyWereMade) {
   EXPECT_FALSE(n == h);
 }
 
+TEST(Dim, MaximaAndMinimaAbsorbWhatTheyContain) {
+  const Dim n = sym("N"), s = sym("S"), cut = Dim::min(512, s);
+  EXPECT_EQ(Dim::max(cut, s), s);
+  EXPECT_EQ(Dim::max(Dim::max(n, s), n), Dim::max(n, s));
+  EXPECT_EQ(Dim::max(Dim::max(cut, n), s), Dim::max(Dim::max(cut, n), s));
+  EXPECT_EQ(Dim::min(Dim::max(n, s), s), s);
+  EXPECT_EQ(Dim::min(cut, s), cut);
+  EXPECT_EQ(Dim::min(cut, 600), cut);
+  EXPECT_EQ(Dim::max(cut, 600), Dim(600));
+  EXPECT_FALSE(Dim::max(cut, n) == n);
+}
+
 TEST(Dim, FloorDivisionFoldsOnlyWhatIsExact) {
   const Dim n = sym("N"), h = sym("H"), s = sym("S");
   EXPECT_EQ(Dim::floordiv(n * 6, 3), n * 2);

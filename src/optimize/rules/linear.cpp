@@ -255,9 +255,12 @@ ValueId plain_gemm(RuleContext& c) {
 // The target of the Reshape behind the Gemm, with N in its last place exchanged for K.
 std::optional<std::vector<int64_t>> rows_target(const RuleContext& c, int64_t k) {
   const ir::Value& shape = c.graph.value(c.match.root->inputs[1]);
-  if (!shape.is_const() || c.match.root->get_int("allowzero", 0) != 0) return std::nullopt;
+  if (!shape.is_const()) return std::nullopt;
   std::vector<int64_t> target = shape.data->to_i64();
   if (target.size() < 2) return std::nullopt;
+  if (c.match.root->get_int("allowzero", 0) != 0)
+    for (const int64_t d : target)
+      if (d == 0) return std::nullopt;  // a zero that means zero
   for (size_t i = 0; i < target.size(); ++i)
     if (target[i] == 0 && i > 0) return std::nullopt;  // copies a dimension that the rows don't have
   if (static_dim(c.result_type(), -1) != static_dim(c.type("g"), 1)) return std::nullopt;
