@@ -29,6 +29,14 @@ std::pair<int64_t, int64_t> matrix(const Shape& dims, bool transposed) {
   return transposed ? std::pair{dims[1], dims[0]} : std::pair{dims[0], dims[1]};
 }
 
+/// Panels of a [k, n] matrix into its transpose, [n, k].
+void unpack_transposed(Isa isa, const float* packed, int64_t k, int64_t n, float* out) {
+  std::vector<float> rows(static_cast<size_t>(k * n));
+  hone::cpu::unpack_b(isa, packed, k, n, rows.data());
+  for (int64_t i = 0; i < k; ++i)
+    for (int64_t j = 0; j < n; ++j) out[j * k + i] = rows[static_cast<size_t>(i * n + j)];
+}
+
 /// Weights [oc][ic / groups][kernel...] of "conv<groups>".
 hone::cpu::ConvShape conv_shape(std::string_view stem, const Shape& dims, const std::string& name) {
   hone::cpu::ConvShape s;
@@ -38,6 +46,25 @@ hone::cpu::ConvShape conv_shape(std::string_view stem, const Shape& dims, const 
   s.ic = dims[1] * s.groups;
   for (size_t d = 2; d < dims.size(); ++d) s.kernel[3 - (dims.size() - d)] = dims[d];
   return s;
+}
+
+/// Recurrent weights [directions][n][k]: panels of each direction; "panels_gru" has the last third of n (the candidate's gate) in panels of its own.
+bool is_recurrent(std::string_view stem) { return stem == "panels_dirs" || stem == "panels_gru"; }
+
+/// fn(first row of the plain weight, rows, first float of the packed one) for each matrix; returns the packed floats.
+template <class F>
+int64_t each_recurrent(Isa isa, std::string_view stem, const Shape& dims, const std::string& name, F&& fn) {
+  if (dims.size() != 3 || (stem == "panels_gru" && dims[1] % 3 != 0)) unknown(name);
+  int64_t at = 0;
+  for (int64_t d = 0; d < dims[0]; ++d) {
+    const int64_t first = stem == "panels_gru" ? dims[1] / 3 * 2 : dims[1];
+    for (const auto& [row, rows] : {std::pair{int64_t{0}, first}, std::pair{first, dims[1] - first}}) {
+      if (rows == 0) continue;
+      fn(d * dims[1] + row, rows, at);
+      at += hone::cpu::packed_b_floats(isa, dims[2], rows);
+    }
+  }
+  return at;
 }
 
 bool is_conv(std::string_view stem) { return stem.substr(0, 4) == "conv"; }
@@ -51,6 +78,14 @@ Tensor pack_constant(const std::string& name, const Tensor& plain) {
     const auto [k, n] = matrix(plain.shape(), transposed);
     Tensor out(DType::kF32, {hone::cpu::packed_b_floats(p.isa, k, n)});
     hone::cpu::pack_b(p.isa, plain.data<float>(), plain.dim(1), transposed, k, n, out.data<float>());
+    return out;
+  }
+  if (is_recurrent(p.stem)) {
+    const Shape& dims = plain.shape();
+    Tensor out(DType::kF32, {each_recurrent(p.isa, p.stem, dims, name, [](int64_t, int64_t, int64_t) {})});
+    each_recurrent(p.isa, p.stem, dims, name, [&](int64_t row, int64_t rows, int64_t at) {
+      hone::cpu::pack_b(p.isa, plain.data<float>() + row * dims[2], dims[2], true, dims[2], rows, out.data<float>() + at);
+    });
     return out;
   }
   if (is_conv(p.stem)) {
@@ -71,10 +106,13 @@ Tensor unpack_constant(const std::string& name, const Tensor& packed, DType dtyp
       hone::cpu::unpack_b(p.isa, packed.data<float>(), k, n, out.data<float>());
       return out;
     }
-    std::vector<float> rows(static_cast<size_t>(k * n));
-    hone::cpu::unpack_b(p.isa, packed.data<float>(), k, n, rows.data());
-    for (int64_t i = 0; i < k; ++i)
-      for (int64_t j = 0; j < n; ++j) out.data<float>()[j * k + i] = rows[static_cast<size_t>(i * n + j)];
+    unpack_transposed(p.isa, packed.data<float>(), k, n, out.data<float>());
+    return out;
+  }
+  if (is_recurrent(p.stem)) {
+    each_recurrent(p.isa, p.stem, dims, name, [&](int64_t row, int64_t rows, int64_t at) {
+      unpack_transposed(p.isa, packed.data<float>() + at, dims[2], rows, out.data<float>() + row * dims[2]);
+    });
     return out;
   }
   if (is_conv(p.stem)) {
