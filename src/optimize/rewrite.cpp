@@ -198,6 +198,10 @@ bool commit(PassContext& ctx, const std::string& pass, Trial& trial, ValueId fro
     n->sources = row.sources;
     n->passes = passes;
   }
+  if (graph.value(to).is_const()) {  // what reads a constant reads no activation
+    for (const ir::Use& use : graph.value(from).uses)
+      if (!is_view(*use.node)) row.bytes_not_moved = row.bytes_not_moved + value_bytes(graph, from);
+  }
   replace_value(graph, from, to);
   // What went into the root goes too, consumers first.
   std::vector<Node*> left;
