@@ -436,6 +436,10 @@ void Graph::sort() {
     }
     path.erase(path.begin(), std::find(path.begin(), path.end(), n));
     std::reverse(path.begin(), path.end());
+    std::rotate(path.begin(),
+                std::min_element(path.begin(), path.end(),
+                                 [](const Node* a, const Node* b) { return a->mark_ < b->mark_; }),
+                path.end());
     std::string names;
     for (size_t i = 0; i < path.size() && i < 16; ++i) names += "'" + path[i]->name + "' -> ";
     names += path.size() > 16 ? "..." : "'" + path[0]->name + "'";

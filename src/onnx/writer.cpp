@@ -62,7 +62,9 @@ std::string type_text(const ir::TypeInfo& type) {
     pbf_writer w(tensor);
     w.add_int32(1, static_cast<int32_t>(type.dtype));
     if (type.shape) {
-      pbf_writer shape(w, 2);
+      // Written even when it is empty: a scalar has a shape without dimensions.
+      std::string dims;
+      pbf_writer shape(dims);
       for (const ir::Dim& d : *type.shape) {
         pbf_writer dim(shape, 1);
         if (d.is_const()) {
@@ -71,6 +73,7 @@ std::string type_text(const ir::TypeInfo& type) {
           string_field(dim, 2, d.text());
         }
       }
+      message_field(w, 2, dims);
     }
   }
   std::string s;
