@@ -9,6 +9,7 @@
 //     Vec  load(p)  store(p, v)  kWidth floats, any alignment
 //     Vec  load_n(p, n)          the first n lanes (0 <= n <= kWidth), the rest +0; nothing past p[n) is read
 //     void store_n(p, v, n)      the first n lanes; nothing past p[n) is written
+//     Vec  keep(v)               v, held in a register: the compiler may not load it again where it is used
 //     + - * /  unary -           IEEE, one rounding each; - flips the sign bit (of NaN too)
 //     fma(a, b, c)               a * b + c: one rounding on avx2 and avx512, two (product, sum) on portable
 //     fnma(a, b, c)              c - a * b, likewise

@@ -26,6 +26,10 @@ HONE_INLINE __m256i lanes_below(int n) {
 HONE_INLINE Vec load_n(const float* p, int n) { return {_mm256_maskload_ps(p, lanes_below(n))}; }
 HONE_INLINE void store_n(float* p, Vec a, int n) { _mm256_maskstore_ps(p, lanes_below(n), a.v); }
 
+HONE_INLINE Vec keep(Vec a) {
+  __asm__("" : "+x"(a.v));
+  return a;
+}
 HONE_INLINE Vec operator+(Vec a, Vec b) { return {_mm256_add_ps(a.v, b.v)}; }
 HONE_INLINE Vec operator-(Vec a, Vec b) { return {_mm256_sub_ps(a.v, b.v)}; }
 HONE_INLINE Vec operator*(Vec a, Vec b) { return {_mm256_mul_ps(a.v, b.v)}; }

@@ -23,6 +23,10 @@ HONE_INLINE __mmask16 lanes_below(int n) { return static_cast<__mmask16>((1U << 
 HONE_INLINE Vec load_n(const float* p, int n) { return {_mm512_maskz_loadu_ps(lanes_below(n), p)}; }
 HONE_INLINE void store_n(float* p, Vec a, int n) { _mm512_mask_storeu_ps(p, lanes_below(n), a.v); }
 
+HONE_INLINE Vec keep(Vec a) {
+  __asm__("" : "+v"(a.v));
+  return a;
+}
 HONE_INLINE Vec operator+(Vec a, Vec b) { return {_mm512_add_ps(a.v, b.v)}; }
 HONE_INLINE Vec operator-(Vec a, Vec b) { return {_mm512_sub_ps(a.v, b.v)}; }
 HONE_INLINE Vec operator*(Vec a, Vec b) { return {_mm512_mul_ps(a.v, b.v)}; }

@@ -43,6 +43,12 @@ HONE_INLINE void store_n(float* p, Vec a, int n) {
   for (int i = 0; i < n; ++i) p[i] = a.v[i];
 }
 
+HONE_INLINE Vec keep(Vec a) {
+#if HONE_ISA_X86
+  __asm__("" : "+x"(a.v));
+#endif
+  return a;
+}
 HONE_INLINE Vec operator+(Vec a, Vec b) { return {a.v + b.v}; }
 HONE_INLINE Vec operator-(Vec a, Vec b) { return {a.v - b.v}; }
 HONE_INLINE Vec operator*(Vec a, Vec b) { return {a.v * b.v}; }

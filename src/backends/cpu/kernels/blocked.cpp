@@ -125,17 +125,14 @@ WorkSplit split_work(int64_t batch, int64_t row_units, int64_t panels, double fl
   constexpr int64_t kMostChunks = 16;
   int64_t wanted = static_cast<int64_t>(std::min<double>(kMostChunks, flops / kChunkFlops));
   wanted = ceil_div(std::max<int64_t>(1, wanted), std::max<int64_t>(1, batch));
+  row_units = std::max<int64_t>(1, row_units);
+  panels = std::max<int64_t>(1, panels);
 
-  WorkSplit split;
-  split.rows = {std::max<int64_t>(1, row_units), 1};
-  split.panels = {std::max<int64_t>(1, panels), 1};
   // The larger operand is cut, so that each core reads its part of it once; the smaller one is shared.
   const bool by_panels = b_floats > a_floats;
-  EvenSplit& first = by_panels ? split.panels : split.rows;
-  EvenSplit& second = by_panels ? split.rows : split.panels;
-  first.parts = std::min(first.count, wanted);
-  second.parts = std::max<int64_t>(1, std::min(second.count, wanted / first.parts));
-  return split;
+  const int64_t first = std::min(by_panels ? panels : row_units, wanted);
+  const int64_t second = std::max<int64_t>(1, std::min(by_panels ? row_units : panels, wanted / first));
+  return {EvenSplit(row_units, by_panels ? second : first), EvenSplit(panels, by_panels ? first : second)};
 }
 
 }  // namespace hone::cpu

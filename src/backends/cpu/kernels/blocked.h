@@ -13,12 +13,18 @@ namespace hone::cpu {
 
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// Splits `count` things into `parts` runs whose lengths differ by at most one: run i is [begin(i), begin(i +
-/// 1)).
+/// Splits `count` things into `parts` runs: the first count % parts of them are one longer. Run i is
+/// [begin(i), begin(i + 1)).
 struct EvenSplit {
   int64_t count = 0;
   int64_t parts = 1;
-  int64_t begin(int64_t i) const { return count * i / parts; }
+  int64_t each = 0;   ///< count / parts
+  int64_t extra = 0;  ///< count % parts
+
+  EvenSplit() = default;
+  EvenSplit(int64_t n, int64_t runs)
+      : count(n), parts(runs), each(n / runs), extra(n % runs) {}
+  int64_t begin(int64_t i) const { return i * each + std::min(i, extra); }
 };
 
 /// A block of destination rows with everything the tile kernel needs to know about them. Tiles are runs of

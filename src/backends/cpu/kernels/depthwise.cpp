@@ -14,7 +14,8 @@ namespace hone::cpu {
 namespace {
 
 constexpr int64_t kChannelRun = 16;  // channels are cut at multiples of the widest vector
-constexpr int64_t kMostLines = 64;   // kernel lines whose pointers fit the stack table
+constexpr int64_t kLeastChannels = 96;
+constexpr int64_t kMostLines = 64;  // kernel lines whose pointers fit the stack table
 
 }  // namespace
 
@@ -47,8 +48,6 @@ void Depthwise::run_chunk(const ConvArgs& args, int64_t chunk) const {
 
   DepthwiseSpan span;
   span.channels = s.ic;
-  span.c0 = split_.panels.begin(panel_part) * kChannelRun;
-  span.c1 = std::min(s.ic, split_.panels.begin(panel_part + 1) * kChannelRun);
   span.width = s.in[2];
   span.kw = s.kernel[2];
   span.stride = s.stride[2];
@@ -72,38 +71,49 @@ void Depthwise::run_chunk(const ConvArgs& args, int64_t chunk) const {
   span.lines = lines;
   span.weights = weights;
 
-  for (int64_t line = split_.rows.begin(row_part); line < split_.rows.begin(row_part + 1); ++line) {
-    const int64_t oy = line % s.out[1], slice = line / s.out[1];
-    const int64_t oz = slice % s.out[0], image = slice / s.out[0];
-    span.n_lines = 0;
-    for (int64_t z = 0; z < s.kernel[0]; ++z) {
-      const int64_t iz = oz * s.stride[0] - s.pad[0] + z * s.dilation[0];
-      if (iz < 0 || iz >= s.in[0]) continue;
-      for (int64_t y = 0; y < s.kernel[1]; ++y) {
-        const int64_t iy = oy * s.stride[1] - s.pad[1] + y * s.dilation[1];
-        if (iy < 0 || iy >= s.in[1]) continue;
-        lines[span.n_lines] = args.src + ((image * s.in[0] + iz) * s.in[1] + iy) * s.in[2] * s.src_stride;
-        weights[span.n_lines] = args.weights + (z * s.kernel[1] + y) * s.kernel[2] * s.ic;
-        ++span.n_lines;
+  // A block of channels narrow enough for its input lines to stay in L1 until the next output line reads them
+  // again, but wide enough to read memory in pieces of several cache lines.
+  const int64_t line_floats = (s.kernel[1] + s.stride[1]) * s.in[2];
+  const int64_t fit =
+      static_cast<int64_t>(cache_sizes().l1d_bytes) * 3 / 4 / 4 / std::max<int64_t>(1, line_floats);
+  const int64_t width = std::max<int64_t>(kLeastChannels, fit / kChannelRun * kChannelRun);
+  const int64_t c_end = std::min(s.ic, split_.panels.begin(panel_part + 1) * kChannelRun);
+  for (int64_t c = split_.panels.begin(panel_part) * kChannelRun; c < c_end; c += width) {
+    span.c0 = c;
+    span.c1 = std::min(c_end, c + width);
+    for (int64_t line = split_.rows.begin(row_part); line < split_.rows.begin(row_part + 1); ++line) {
+      const int64_t oy = line % s.out[1], slice = line / s.out[1];
+      const int64_t oz = slice % s.out[0], image = slice / s.out[0];
+      span.n_lines = 0;
+      for (int64_t z = 0; z < s.kernel[0]; ++z) {
+        const int64_t iz = oz * s.stride[0] - s.pad[0] + z * s.dilation[0];
+        if (iz < 0 || iz >= s.in[0]) continue;
+        for (int64_t y = 0; y < s.kernel[1]; ++y) {
+          const int64_t iy = oy * s.stride[1] - s.pad[1] + y * s.dilation[1];
+          if (iy < 0 || iy >= s.in[1]) continue;
+          lines[span.n_lines] = args.src + ((image * s.in[0] + iz) * s.in[1] + iy) * s.in[2] * s.src_stride;
+          weights[span.n_lines] = args.weights + (z * s.kernel[1] + y) * s.kernel[2] * s.ic;
+          ++span.n_lines;
+        }
       }
-    }
-    // Short spans, so that what the epilogue reads back is still in L1.
-    const int64_t step = n_late + e.n_rest > 0 ? 16 : s.out[2];
-    span.dst = args.dst + line * s.out[2] * s.dst_stride;
-    for (int64_t x = 0; x < s.out[2]; x += step) {
-      span.x0 = x;
-      span.x1 = std::min(s.out[2], x + step);
-      span_fn(span);
-      if (n_late + e.n_rest == 0) continue;
-      float* dst[16];
-      int64_t ids[16];
-      const int rows = static_cast<int>(span.x1 - span.x0);
-      for (int r = 0; r < rows; ++r) {
-        dst[r] = span.dst + (x + r) * s.dst_stride + span.c0;
-        ids[r] = line * s.out[2] + x + r;
+      // Short spans, so that what the epilogue reads back is still in L1.
+      const int64_t step = n_late + e.n_rest > 0 ? 16 : s.out[2];
+      span.dst = args.dst + line * s.out[2] * s.dst_stride;
+      for (int64_t x = 0; x < s.out[2]; x += step) {
+        span.x0 = x;
+        span.x1 = std::min(s.out[2], x + step);
+        span_fn(span);
+        if (n_late + e.n_rest == 0) continue;
+        float* dst[16];
+        int64_t ids[16];
+        const int rows = static_cast<int>(span.x1 - span.x0);
+        for (int r = 0; r < rows; ++r) {
+          dst[r] = span.dst + (x + r) * s.dst_stride + span.c0;
+          ids[r] = line * s.out[2] + x + r;
+        }
+        tile_fn(late, n_late, dst, ids, rows, span.c0, span.c1 - span.c0);
+        tile_fn(e.rest, e.n_rest, dst, ids, rows, span.c0, span.c1 - span.c0);
       }
-      tile_fn(late, n_late, dst, ids, rows, span.c0, span.c1 - span.c0);
-      tile_fn(e.rest, e.n_rest, dst, ids, rows, span.c0, span.c1 - span.c0);
     }
   }
 }

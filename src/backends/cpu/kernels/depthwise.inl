@@ -20,28 +20,32 @@ template <int kPixels, int kKw, int kStride, bool kWhole>
 HONE_INLINE void depthwise_block(const DepthwiseSpan& s, int64_t x, int64_t c, int n) {
   Vec acc[kPixels];
   const Vec start = s.bias != nullptr ? load_part<kWhole>(s.bias + c, n) : zero();
+  const int64_t channels = s.channels, src_stride = s.src_stride, dst_stride = s.dst_stride,
+                n_lines = s.n_lines;
+  const float* const* lines = s.lines;
+  const float* const* weights = s.weights;
   // clang-format off
   HONE_UNROLL for (int i = 0; i < kPixels; ++i) acc[i] = start;
-  const int64_t first = (x * s.stride - s.pad) * s.src_stride + c;
-  for (int64_t l = 0; l < s.n_lines; ++l) {
-    const float* in = s.lines[l] + first;
-    const float* w = s.weights[l] + c;
+  const int64_t first = (x * s.stride - s.pad) * src_stride + c;
+  for (int64_t l = 0; l < n_lines; ++l) {
+    const float* in = lines[l] + first;
+    const float* w = weights[l] + c;
     if constexpr (kKw > 0) {
       Vec wv[kKw];
-      HONE_UNROLL for (int k = 0; k < kKw; ++k) wv[k] = load_part<kWhole>(w + k * s.channels, n);
-      HONE_UNROLL for (int j = 0; j < (kPixels - 1) * kStride + kKw; ++j) {
-        const Vec v = load_part<kWhole>(in + j * s.src_stride, n);
+      HONE_UNROLL for (int k = 0; k < kKw; ++k) wv[k] = keep(load_part<kWhole>(w + k * channels, n));
+      HONE_UNROLL for (int j = 0; j < (kPixels - 1) * kStride + kKw; ++j, in += src_stride) {
+        const Vec v = keep(load_part<kWhole>(in, n));
         HONE_UNROLL for (int k = 0; k < kKw; ++k) {
           const int i = (j - k) / kStride;
           if (j >= k && (j - k) % kStride == 0 && i < kPixels) acc[i] = fma(v, wv[k], acc[i]);
         }
       }
     } else {
-      const int64_t tap = s.dilation * s.src_stride, pixel = s.stride * s.src_stride;
-      for (int64_t k = 0; k < s.kw; ++k) {
-        const Vec wv = load_part<kWhole>(w + k * s.channels, n);
-        HONE_UNROLL for (int i = 0; i < kPixels; ++i)
-          acc[i] = fma(load_part<kWhole>(in + k * tap + i * pixel, n), wv, acc[i]);
+      const int64_t tap = s.dilation * src_stride, pixel = s.stride * src_stride;
+      const int64_t kw = s.kw;
+      for (int64_t k = 0; k < kw; ++k, in += tap, w += channels) {
+        const Vec wv = load_part<kWhole>(w, n);
+        HONE_UNROLL for (int i = 0; i < kPixels; ++i) acc[i] = fma(load_part<kWhole>(in + i * pixel, n), wv, acc[i]);
       }
     }
   }
@@ -49,27 +53,46 @@ HONE_INLINE void depthwise_block(const DepthwiseSpan& s, int64_t x, int64_t c, i
     const Vec lo = set(s.lo), hi = set(s.hi);
     HONE_UNROLL for (int i = 0; i < kPixels; ++i) acc[i] = min(hi, max(lo, acc[i]));
   }
-  HONE_UNROLL for (int i = 0; i < kPixels; ++i)
-    store_part<kWhole>(s.dst + (x + i) * s.dst_stride + c, acc[i], n);
+  float* out = s.dst + x * dst_stride + c;
+  HONE_UNROLL for (int i = 0; i < kPixels; ++i, out += dst_stride) store_part<kWhole>(out, acc[i], n);
+  // clang-format on
+}
+
+/// kVecs vectors of channels of one output pixel whose taps [k0, k1) fall inside the line.
+template <int kVecs, bool kWhole>
+HONE_INLINE void depthwise_edge_block(const DepthwiseSpan& s, int64_t x, int64_t k0, int64_t k1, int64_t c,
+                                      int n) {
+  Vec acc[kVecs];
+  const int64_t channels = s.channels, tap = s.dilation * s.src_stride, n_lines = s.n_lines;
+  const int64_t first = (x * s.stride - s.pad + k0 * s.dilation) * s.src_stride + c;
+  // clang-format off
+  HONE_UNROLL for (int i = 0; i < kVecs; ++i)
+    acc[i] = s.bias != nullptr ? load_part<kWhole>(s.bias + c + i * kWidth, n) : zero();
+  for (int64_t l = 0; l < n_lines; ++l) {
+    const float* in = s.lines[l] + first;
+    const float* w = s.weights[l] + k0 * channels + c;
+    for (int64_t k = k0; k < k1; ++k, in += tap, w += channels)
+      HONE_UNROLL for (int i = 0; i < kVecs; ++i)
+        acc[i] = fma(load_part<kWhole>(in + i * kWidth, n), load_part<kWhole>(w + i * kWidth, n), acc[i]);
+  }
+  if (s.clamp)
+    HONE_UNROLL for (int i = 0; i < kVecs; ++i) acc[i] = min(set(s.hi), max(set(s.lo), acc[i]));
+  float* out = s.dst + x * s.dst_stride + c;
+  HONE_UNROLL for (int i = 0; i < kVecs; ++i) store_part<kWhole>(out + i * kWidth, acc[i], n);
   // clang-format on
 }
 
 /// One output pixel some of whose taps may fall outside the line.
 HONE_NOINLINE void depthwise_edge(const DepthwiseSpan& s, int64_t x) {
   const int64_t at = x * s.stride - s.pad;
-  for (int64_t c = s.c0; c < s.c1; c += kWidth) {
-    const int n = static_cast<int>(s.c1 - c < kWidth ? s.c1 - c : kWidth);
-    Vec acc = s.bias != nullptr ? load_n(s.bias + c, n) : zero();
-    for (int64_t l = 0; l < s.n_lines; ++l)
-      for (int64_t k = 0; k < s.kw; ++k) {
-        const int64_t ix = at + k * s.dilation;
-        if (ix < 0 || ix >= s.width) continue;
-        acc = fma(load_n(s.lines[l] + ix * s.src_stride + c, n), load_n(s.weights[l] + k * s.channels + c, n),
-                  acc);
-      }
-    if (s.clamp) acc = min(set(s.hi), max(set(s.lo), acc));
-    store_n(s.dst + x * s.dst_stride + c, acc, n);
-  }
+  int64_t k0 = 0;
+  while (k0 < s.kw && at + k0 * s.dilation < 0) ++k0;
+  int64_t k1 = s.kw;
+  while (k1 > k0 && at + (k1 - 1) * s.dilation >= s.width) --k1;
+  int64_t c = s.c0;
+  for (; c + 4 * kWidth <= s.c1; c += 4 * kWidth) depthwise_edge_block<4, true>(s, x, k0, k1, c, kWidth);
+  for (; c + kWidth <= s.c1; c += kWidth) depthwise_edge_block<1, true>(s, x, k0, k1, c, kWidth);
+  if (c < s.c1) depthwise_edge_block<1, false>(s, x, k0, k1, c, static_cast<int>(s.c1 - c));
 }
 
 template <int kPixels, int kKw, int kStride>

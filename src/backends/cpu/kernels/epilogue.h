@@ -43,8 +43,9 @@ struct EpilogueOperand {
   static EpilogueOperand scalar(const float* data) { return {data, INT64_MAX, 0, 0, 0}; }
 
   const float* at(int64_t row, int64_t column) const {
-    return data + (row / rows_per_outer) * outer_stride + (row % rows_per_outer) * row_stride +
-           column * column_stride;
+    const float* p = data + column * column_stride;
+    if (outer_stride == 0 && rows_per_outer == INT64_MAX) return p + row * row_stride;
+    return p + (row / rows_per_outer) * outer_stride + (row % rows_per_outer) * row_stride;
   }
 };
 

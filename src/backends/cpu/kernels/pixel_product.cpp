@@ -73,6 +73,12 @@ PixelProduct::PixelProduct(Isa isa, PixelProductShape shape)
   block_rows_ = std::clamp<int64_t>(fit / kernels_->mr * kernels_->mr, kernels_->mr,
                                     std::max<int64_t>(kernels_->mr, most_rows));
   worker_bytes_ = carve(nullptr).bytes;
+  if (s.phases.size() == 1 && s.in == s.out) {
+    const PixelPhase& p = s.phases[0];
+    const Extent3 ones{1, 1, 1}, zeros{0, 0, 0};
+    linear_ = p.in_step == ones && p.out_step == ones && p.out_first == zeros && p.count == s.out &&
+              p.taps == std::vector<Extent3>{zeros};
+  }
 }
 
 void PixelProduct::point_tile(const ConvArgs& args, size_t phase, const Scratch& scratch, const Pixel* pixels,
@@ -130,6 +136,20 @@ void PixelProduct::run_chunk(const ConvArgs& args, int64_t chunk, void* scratch,
   block.dst = tables.dst;
   block.ids = tables.ids;
 
+  if (linear_) {
+    // A 1x1 kernel at stride 1: output pixel = input pixel, nothing to decode.
+    for (int64_t at = row0; at < row1; at += block_rows_) {
+      block.rows = std::min(block_rows_, row1 - at);
+      for (int64_t r = 0; r < block.rows; ++r) {
+        tables.sources[r] = args.src + (at + r) * s.src_stride;
+        tables.dst[r] = args.dst + (at + r) * s.dst_stride;
+        tables.ids[r] = at + r;
+      }
+      run_group_panels(*kernels_, block, args, args.weights + p.weights, s.groups, s.ic, s.oc,
+                       split.panels.begin(panel_part), split.panels.begin(panel_part + 1), walk);
+    }
+    return;
+  }
   Pixel pixel{};
   int64_t rest = row0;
   for (size_t d = 3; d-- > 0; rest /= p.count[d]) pixel.at[d] = rest % p.count[d];

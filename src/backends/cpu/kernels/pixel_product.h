@@ -68,6 +68,7 @@ class PixelProduct {
   std::vector<int64_t> first_chunk_;           ///< per phase, and the total
   int64_t block_rows_ = 1;
   int64_t most_taps_ = 0;
+  bool linear_ = false;  ///< one tap, pixel for pixel
   int64_t worker_bytes_ = 0;
 };
 
