@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/checked.h"
 #include "base/float16.h"
 #include "ops/broadcast.h"
 #include "ops/dispatch.h"
@@ -210,7 +211,7 @@ class Attention {
   }
 
   void run() {
-    const int64_t planes = h_.batches * h_.heads, per_plane = h_.rows * total_;
+    const int64_t planes = h_.batches * h_.heads, per_plane = checked_mul(h_.rows, total_);
     const int64_t chunk = std::max<int64_t>(1, kMaxScores / std::max<int64_t>(1, per_plane));
     std::vector<double> scores;
     for (int64_t first = 0; first < planes; first += chunk) {

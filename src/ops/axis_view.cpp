@@ -12,7 +12,7 @@ int64_t walk(const std::vector<Extent>& dims, int64_t* step, std::vector<int64_t
   std::vector<Extent> merged;  // neighbours that continue one another are one
   int64_t count = 1;
   for (const Extent& e : dims) {
-    count *= e.size;
+    count = checked_mul(count, e.size);
     if (e.size == 1) continue;
     if (!merged.empty() && merged.back().stride == e.stride * e.size) merged.back() = {merged.back().size * e.size, e.stride};
     else merged.push_back(e);
@@ -43,7 +43,7 @@ ReduceView::ReduceView(const Shape& shape, const std::vector<bool>& reduced) {
   for (size_t d = shape.size(); d-- > 0;) {
     auto& list = reduced[d] ? gone : kept;
     list.insert(list.begin(), {shape[d], stride});
-    stride *= shape[d];
+    stride = checked_mul(stride, shape[d]);
   }
   outputs_ = walk(kept, &base_step_, &bases_);
   count_ = walk(gone, &offset_step_, &offsets_);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/checked.h"
 #include "hone/tensor.h"
 
 namespace hone::ops {
@@ -12,7 +13,10 @@ namespace hone::ops {
 struct AxisView {
   int64_t outer = 1, n = 1, inner = 1;
   AxisView(const Shape& shape, int axis) {
-    for (int d = 0; d < static_cast<int>(shape.size()); ++d) (d < axis ? outer : d == axis ? n : inner) *= shape[static_cast<size_t>(d)];
+    for (int d = 0; d < static_cast<int>(shape.size()); ++d) {
+      int64_t& into = d < axis ? outer : d == axis ? n : inner;
+      into = checked_mul(into, shape[static_cast<size_t>(d)]);  // an empty tensor may have huge other dimensions
+    }
   }
 };
 

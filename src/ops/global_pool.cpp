@@ -4,6 +4,7 @@
 
 #include "ops/dispatch.h"
 #include "ops/ref_gemm.h"
+#include "ops/window.h"
 
 namespace hone::ops {
 namespace {
@@ -66,14 +67,6 @@ void kernel_lp(KernelContext& ctx) {
   });
 }
 
-void adapt_lp(AdaptContext& ctx) {
-  const auto it = ctx.node.attrs.find("p");
-  if (it == ctx.node.attrs.end() || !std::holds_alternative<float>(it->second)) return;
-  const float p = std::get<float>(it->second);
-  if (p < 1 || p != std::floor(p) || p > 1024) ctx.fail("attribute 'p' is " + std::to_string(p) + "; only whole orders are defined from opset 2 on");
-  it->second = static_cast<int64_t>(p);
-}
-
 Cost cost(const AttrMap&, std::span<const Shape> inputs, std::span<const Shape>) {
   Cost c;
   if (!inputs.empty()) c.flops = static_cast<double>(numel(inputs[0]));
@@ -101,7 +94,7 @@ const OpDef& op_GlobalMaxPool() {
   return def;
 }
 const OpDef& op_GlobalLpPool() {
-  static const OpDef def = make("GlobalLpPool", kernel_lp, adapt_lp);
+  static const OpDef def = make("GlobalLpPool", kernel_lp, adapt_float_order);
   return def;
 }
 

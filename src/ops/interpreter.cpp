@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
+#include <stdexcept>
 
 #include "hone/error.h"
 #include "hone/version.h"
@@ -193,6 +195,10 @@ std::vector<Tensor> run_one(const ir::Graph& graph, const ir::Node& node, const 
   }
   try {
     return run_kernel(*op, node.attrs, all.first(num_own), declared, options.oracle, &where, allocate, run_subgraph);
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::kOutOfMemory, "not enough memory for this node", where);
+  } catch (const std::length_error&) {
+    throw Error(ErrorCode::kOutOfMemory, "a size exceeds what this machine can address", where);
   } catch (const Error& e) {
     if (!e.context().node.empty()) throw;
     ErrorContext c = where;  // thrown by code that does not know the node: sizes, conversions

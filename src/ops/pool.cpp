@@ -183,15 +183,6 @@ void kernel_lp(KernelContext& ctx) {
   });
 }
 
-/// LpPool-1 has p as a float; a whole one is the same integer.
-void adapt_lp(AdaptContext& ctx) {
-  const auto it = ctx.node.attrs.find("p");
-  if (it == ctx.node.attrs.end() || !std::holds_alternative<float>(it->second)) return;
-  const float p = std::get<float>(it->second);
-  if (p < 1 || p != std::floor(p) || p > 1024) ctx.fail("attribute 'p' is " + std::to_string(p) + "; only whole orders are defined from opset 2 on");
-  it->second = static_cast<int64_t>(p);
-}
-
 Cost cost_pool(const AttrMap& attrs, std::span<const Shape>, std::span<const Shape> outputs) {
   Cost c;
   if (outputs.empty()) return c;
@@ -222,7 +213,7 @@ const OpDef& op_AveragePool() {
 const OpDef& op_LpPool() {
   static const OpDef def = [] {
     OpDef d = pool_def("LpPool", kernel_lp);
-    d.adapt = adapt_lp;
+    d.adapt = adapt_float_order;
     return d;
   }();
   return def;

@@ -1,6 +1,7 @@
 #include "ops/window.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/checked.h"
 
@@ -8,6 +9,8 @@ namespace hone::ops {
 namespace {
 
 constexpr int64_t kMaxAttribute = int64_t{1} << 31;
+/// Elements of one window: what a table of taps may take.
+constexpr int64_t kMaxTaps = int64_t{1} << 24;
 
 std::vector<int64_t> read_ints(const AttrMap& attrs, const char* name, size_t count, int64_t fallback, int64_t least, const Fail& fail) {
   std::vector<int64_t> v = ir::attr_ints(attrs, name);
@@ -86,7 +89,7 @@ Dim window_out(const Window& w, int d, const Dim& in) {
 
 int64_t window_out(const Window& w, int d, int64_t in, const Fail& fail) {
   const auto i = static_cast<size_t>(d);
-  const int64_t room = in + w.pad_begin[i] + w.pad_end[i] - w.extent(d);
+  const int64_t room = checked_sub(checked_add(in, w.pad_begin[i] + w.pad_end[i]), w.extent(d));
   const bool same = w.auto_pad == Window::AutoPad::kSameUpper || w.auto_pad == Window::AutoPad::kSameLower;
   if (!same && in > 0 && room < 0 && !(w.ceil_mode && -room < w.strides[i])) {
     fail("attribute 'kernel_shape': a window of " + std::to_string(w.extent(d)) + " does not fit into " + std::to_string(in) + " padded by " +
@@ -120,6 +123,14 @@ Shape window_shape(const Window& w, const Shape& x, int64_t channels, const Fail
   return out;
 }
 
+void adapt_float_order(AdaptContext& ctx) {
+  const auto it = ctx.node.attrs.find("p");
+  if (it == ctx.node.attrs.end() || !std::holds_alternative<float>(it->second)) return;
+  const float p = std::get<float>(it->second);
+  if (!(p >= 1) || p != std::floor(p) || p > 1024) ctx.fail("attribute 'p' is " + std::to_string(p) + "; only whole orders are defined from opset 2 on");
+  it->second = static_cast<int64_t>(p);
+}
+
 WindowWalk::WindowWalk(const Window& w, std::vector<int64_t> in, std::vector<int64_t> out, std::vector<int64_t> pad)
     : rank_(w.rank()), in_(std::move(in)), out_(std::move(out)), pad_(std::move(pad)), stride_(w.strides) {
   int64_t taps = 1;
@@ -129,7 +140,8 @@ WindowWalk::WindowWalk(const Window& w, std::vector<int64_t> in, std::vector<int
     positions_ = checked_mul(positions_, out_[i]);
     plane_ = checked_mul(plane_, in_[i]);
   }
-  tap_.resize(static_cast<size_t>(checked_mul(taps, rank_)));
+  if (taps > kMaxTaps) throw Error(ErrorCode::kOutOfMemory, "a window of " + std::to_string(taps) + " elements exceeds the budget of " + std::to_string(kMaxTaps));
+  tap_.resize(static_cast<size_t>(taps * rank_));
   for (int64_t t = 0; t < taps; ++t) {
     int64_t rest = t;
     for (int d = rank_ - 1; d >= 0; --d) {

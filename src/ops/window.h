@@ -47,10 +47,13 @@ int64_t window_pad_end(const Window& w, int d, int64_t in, int64_t out);
 Dims window_dims(const Window& w, const Dims& x, const Dim& channels);
 Shape window_shape(const Window& w, const Shape& x, int64_t channels, const Fail& fail);
 
+/// LpPool-1 and GlobalLpPool-1 have the order p as a float; a whole one is the same integer.
+void adapt_float_order(AdaptContext& ctx);
+
 /// A window walk over one input plane: for every output position the offsets of its taps.
 class WindowWalk {
  public:
-  /// `in`, `out`: spatial sizes; `pad`: resolved padding before.
+  /// `in`, `out`: spatial sizes; `pad`: resolved padding before. Errors: kOutOfMemory for windows above 2^24 elements.
   WindowWalk(const Window& w, std::vector<int64_t> in, std::vector<int64_t> out, std::vector<int64_t> pad);
   int64_t taps() const { return static_cast<int64_t>(tap_.size()) / rank_; }
   int64_t positions() const { return positions_; }
