@@ -30,76 +30,59 @@ void for_each_piece(int64_t n_taps, int64_t run, int64_t k_block, F&& f) {
     f(KPiece{cuts.begin(i), cuts.begin(i + 1) - cuts.begin(i), 0, run}, i == 0, i == cuts.parts - 1);
 }
 
-class Runner {
- public:
-  Runner(const TileKernels& kernels, const RowBlock& block, const PanelRun& panels, const Epilogue& epilogue)
-      : kernels_(kernels),
-        block_(block),
-        panels_(panels),
-        epilogue_(epilogue),
-        tiles_(block.tiles(kernels.mr)),
-        k_(block.n_taps * block.run) {}
+// One panel over all tiles of a block, for one piece of K.
+struct PanelPass {
+  const TileKernels& kernels;
+  const RowBlock& block;
+  const EvenSplit& tiles;
+  const PanelRun& run;
+  const Epilogue& epilogue;
 
-  int64_t n_tiles() const { return tiles_.parts; }
-
-  // Everything but the first piece adds to what dst holds; the last one finishes the values.
-  void tile(int64_t t, int64_t p, const KPiece& piece, bool first, bool last, const float* next,
-            int64_t next_step) {
-    const int64_t r0 = tiles_.begin(t);
-    const int rows = static_cast<int>(tiles_.begin(t + 1) - r0);
-    const int64_t column = (panels_.first + p) * kernels_.nr;
-    const int n = static_cast<int>(std::min<int64_t>(kernels_.nr, panels_.n - column));
-    const int64_t out_column = panels_.column_base + column;
-
-    float* dst[kMaxTileRows];
-    const float* add[kMaxTileRows];
-    for (int r = 0; r < rows; ++r) dst[r] = block_.dst[r0 + r] + out_column;
+  void operator()(int64_t p, const KPiece& piece, bool first, bool last, bool prefetch) const {
+    const int64_t depth = block.n_taps * block.run;
+    const int64_t column = (run.first + p) * kernels.nr;
+    const float* b = run.panels + (p * depth + piece.tap * block.run + piece.k0) * kernels.nr;
 
     Tile tile;
-    tile.rows = block_.sources + r0 * block_.n_taps + piece.tap * rows;
     tile.n_taps = piece.taps;
     tile.run = piece.run;
-    tile.k_offset = piece.k0 + panels_.k_offset;
-    tile.b = panels_.panels + (p * k_ + piece.tap * block_.run + piece.k0) * kernels_.nr;
-    tile.dst = dst;
-    tile.n = n;
+    tile.k_offset = piece.k0 + run.k_offset;
+    tile.b = b;
+    tile.column = run.column_base + column;
+    tile.n = static_cast<int>(std::min<int64_t>(kernels.nr, run.n - column));
+    // Everything but the first piece adds to what dst holds; the last one finishes the values.
     tile.accumulate = !first;
-    if (first && epilogue_.bias != nullptr) tile.bias = epilogue_.bias + out_column;
-    if (last) {
-      if (epilogue_.has_add) {
-        for (int r = 0; r < rows; ++r) add[r] = epilogue_.add.at(block_.ids[r0 + r], out_column);
-        tile.add = add;
+    if (first && epilogue.bias != nullptr) tile.bias = epilogue.bias + tile.column;
+    const bool add = last && epilogue.has_add;
+    tile.clamp = last && epilogue.clamp;
+    tile.lo = epilogue.lo;
+    tile.hi = epilogue.hi;
+    // The same piece of the next panel is spread over this panel's tiles; past the run's end it is most
+    // likely this worker's next chunk. The tile kernel fetches two lines every four k.
+    const bool more = prefetch && column + kernels.nr < run.n;
+    tile.prefetch = more ? b + depth * kernels.nr : b;
+    tile.prefetch_step = more ? ceil_div(4 * kernels.nr, tiles.parts) : 0;
+    const int64_t tile_prefetch = piece.taps * (piece.run / 4) * tile.prefetch_step;
+
+    const TileFn* fns = kernels.fns(tile.n);
+    const bool rest = last && epilogue.n_rest > 0;
+    const float* addends[kMaxTileRows];
+    for (int64_t t = 0; t < tiles.parts; ++t) {
+      const int64_t r0 = tiles.begin(t);
+      const int rows = static_cast<int>(tiles.begin(t + 1) - r0);
+      tile.rows = block.sources + r0 * block.n_taps + piece.tap * rows;
+      tile.dst = block.dst + r0;
+      if (add) {
+        for (int r = 0; r < rows; ++r) addends[r] = epilogue.add.at(block.ids[r0 + r], tile.column);
+        tile.add = addends;
       }
-      tile.clamp = epilogue_.clamp;
-      tile.lo = epilogue_.lo;
-      tile.hi = epilogue_.hi;
+      fns[rows](tile);
+      tile.prefetch += tile_prefetch;
+      if (rest)
+        epilogue_tile_fn(kernels.isa)(epilogue.rest, epilogue.n_rest, tile.dst, block.ids + r0, rows,
+                                      tile.column, tile.n);
     }
-    tile.prefetch = next;
-    tile.prefetch_step = next_step;
-    kernels_.pick(rows, n)(tile);
-    if (last && epilogue_.n_rest > 0)
-      epilogue_tile_fn(kernels_.isa)(epilogue_.rest, epilogue_.n_rest, dst, block_.ids + r0, rows, out_column,
-                                     n);
   }
-
-  void panel(int64_t p, const KPiece& piece, bool first, bool last, bool prefetch) {
-    // The piece of the next panel is spread over this panel's tiles; the tile kernel fetches two lines every
-    // four k.
-    const float* next = panels_.panels + ((p + 1) * k_ + piece.tap * block_.run + piece.k0) * kernels_.nr;
-    // Past the run's end it is most likely this worker's next chunk.
-    const bool more = prefetch && (panels_.first + p + 1) * kernels_.nr < panels_.n;
-    const int64_t step = more ? ceil_div(4 * kernels_.nr, n_tiles()) : 0;
-    for (int64_t t = 0; t < n_tiles(); ++t)
-      tile(t, p, piece, first, last, more ? next + t * (piece.depth() / 4) * step : panels_.panels, step);
-  }
-
- private:
-  const TileKernels& kernels_;
-  const RowBlock& block_;
-  const PanelRun& panels_;
-  const Epilogue& epilogue_;
-  const EvenSplit tiles_;
-  const int64_t k_;
 };
 
 }  // namespace
@@ -107,14 +90,10 @@ class Runner {
 void run_block(const TileKernels& kernels, const RowBlock& block, const PanelRun& panels,
                const Epilogue& epilogue, const BlockWalk& walk) {
   if (block.rows == 0) return;
-  Runner runner(kernels, block, panels, epilogue);
+  const EvenSplit tiles = block.tiles(kernels.mr);
+  const PanelPass pass{kernels, block, tiles, panels, epilogue};
   for_each_piece(block.n_taps, block.run, walk.k_block, [&](const KPiece& piece, bool first, bool last) {
-    if (walk.tile_outer) {
-      for (int64_t t = 0; t < runner.n_tiles(); ++t)
-        for (int64_t p = 0; p < panels.count; ++p) runner.tile(t, p, piece, first, last, panels.panels, 0);
-    } else {
-      for (int64_t p = 0; p < panels.count; ++p) runner.panel(p, piece, first, last, walk.prefetch);
-    }
+    for (int64_t p = 0; p < panels.count; ++p) pass(p, piece, first, last, walk.prefetch);
   });
 }
 

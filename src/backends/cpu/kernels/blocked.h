@@ -22,8 +22,7 @@ struct EvenSplit {
   int64_t extra = 0;  ///< count % parts
 
   EvenSplit() = default;
-  EvenSplit(int64_t n, int64_t runs)
-      : count(n), parts(runs), each(n / runs), extra(n % runs) {}
+  EvenSplit(int64_t n, int64_t runs) : count(n), parts(runs), each(n / runs), extra(n % runs) {}
   int64_t begin(int64_t i) const { return i * each + std::min(i, extra); }
 };
 
@@ -41,12 +40,10 @@ struct RowBlock {
   EvenSplit tiles(int mr) const { return {rows, std::max<int64_t>(1, ceil_div(rows, mr))}; }
 };
 
-/// How to walk a block; a matter of speed only.
+/// How to walk a block, panel by panel, for each all tiles; a matter of speed only.
 struct BlockWalk {
   int64_t k_block = INT64_MAX;  ///< K is cut into pieces of about this many; partial sums rest in dst
-  bool tile_outer =
-      false;  ///< for each tile all panels (A stays in L1), else for each panel all tiles (B stays)
-  bool prefetch = true;  ///< fetch the next panel into L2 while this one is used
+  bool prefetch = true;         ///< fetch the next panel into L2 while this one is used
 };
 
 /// A run of panels of one packed matrix, and where its columns go.

@@ -108,7 +108,7 @@ void Depthwise::run_chunk(const ConvArgs& args, int64_t chunk) const {
         int64_t ids[16];
         const int rows = static_cast<int>(span.x1 - span.x0);
         for (int r = 0; r < rows; ++r) {
-          dst[r] = span.dst + (x + r) * s.dst_stride + span.c0;
+          dst[r] = span.dst + (x + r) * s.dst_stride;
           ids[r] = line * s.out[2] + x + r;
         }
         tile_fn(late, n_late, dst, ids, rows, span.c0, span.c1 - span.c0);

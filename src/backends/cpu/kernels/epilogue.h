@@ -102,7 +102,8 @@ struct Epilogue {
       : Epilogue(ops.data(), static_cast<int>(ops.size())) {}
 };
 
-/// Applies ops in order to a tile of n_rows x n values: x[r] points to column `column` of row rows[r].
+/// Applies ops in order to a tile of n_rows x n values from column `column` on: x[r] points to column 0 of
+/// row rows[r].
 using EpilogueTileFn = void (*)(const EpilogueOp* ops, int n_ops, float* const* x, const int64_t* rows,
                                 int n_rows, int64_t column, int64_t n);
 EpilogueTileFn epilogue_tile_fn(Isa isa);

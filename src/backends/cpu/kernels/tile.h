@@ -13,15 +13,16 @@
 
 namespace hone::cpu {
 
-/// One call of a tile kernel. All pointers are already moved to the first column of the panel.
+/// One call of a tile kernel.
 struct Tile {
   const float* const* rows = nullptr;  ///< [n_taps][mr] pointers to `run` floats of A each
   int64_t n_taps = 1;
   int64_t run = 0;
   int64_t k_offset = 0;               ///< added to every row pointer
   const float* b = nullptr;           ///< packed panel [n_taps * run][nr], zero beyond n
-  float* const* dst = nullptr;        ///< mr pointers
-  const float* const* add = nullptr;  ///< mr pointers, or null
+  float* const* dst = nullptr;        ///< mr pointers to column 0
+  int64_t column = 0;                 ///< of the panel, in dst
+  const float* const* add = nullptr;  ///< mr pointers to the panel's first column, or null
   const float* bias = nullptr;        ///< n floats, or null; ignored with accumulate
   int n = 0;                          ///< columns stored, 1..nr
   bool accumulate = false;
@@ -46,7 +47,8 @@ struct TileKernels {
   int nr;                          ///< columns of a panel
   TileFn fn[2][kMaxTileRows + 1];  ///< [vectors - 1][rows]
 
-  TileFn pick(int rows, int n) const { return fn[n > width ? 1 : 0][rows]; }
+  /// By number of rows, for panels of which n columns are wanted.
+  const TileFn* fns(int n) const { return fn[n > width ? 1 : 0]; }
 };
 const TileKernels& tile_kernels(Isa isa);
 

@@ -5,13 +5,14 @@ template <int kRows, int kVecs>
 HONE_NOINLINE void tile(const Tile& t) {
   Vec acc[kRows][kVecs];
   const int n = t.n;
+  const int64_t column = t.column;
   const bool full = n == kVecs * kWidth;
   const auto lanes = [&](int j) { return n - j * kWidth < kWidth ? n - j * kWidth : kWidth; };
   // clang-format off
   if (t.accumulate) {
     HONE_UNROLL for (int r = 0; r < kRows; ++r)
       HONE_UNROLL for (int j = 0; j < kVecs; ++j) {
-        const float* p = t.dst[r] + j * kWidth;
+        const float* p = t.dst[r] + column + j * kWidth;
         acc[r][j] = full ? load(p) : load_n(p, lanes(j));
       }
   } else {
@@ -72,10 +73,10 @@ HONE_NOINLINE void tile(const Tile& t) {
   }
   if (full) {
     HONE_UNROLL for (int r = 0; r < kRows; ++r)
-      HONE_UNROLL for (int j = 0; j < kVecs; ++j) store(t.dst[r] + j * kWidth, acc[r][j]);
+      HONE_UNROLL for (int j = 0; j < kVecs; ++j) store(t.dst[r] + column + j * kWidth, acc[r][j]);
   } else {
     HONE_UNROLL for (int r = 0; r < kRows; ++r)
-      HONE_UNROLL for (int j = 0; j < kVecs; ++j) store_n(t.dst[r] + j * kWidth, acc[r][j], lanes(j));
+      HONE_UNROLL for (int j = 0; j < kVecs; ++j) store_n(t.dst[r] + column + j * kWidth, acc[r][j], lanes(j));
   }
   // clang-format on
 }
