@@ -47,6 +47,7 @@ struct TileKernels {
   int nr;                          ///< columns of a panel
   TileFn fn[2][kMaxTileRows + 1];  ///< [vectors - 1][rows]
 
+  TileFn pick(int rows, int n) const { return fns(n)[rows]; }
   /// By number of rows, for panels of which n columns are wanted.
   const TileFn* fns(int n) const { return fn[n > width ? 1 : 0]; }
 };
