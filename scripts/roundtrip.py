@@ -66,6 +66,14 @@ def difference(a, b):
 
 
 def check(path, command, dim, tolerance):
+    try:
+        original = session(path)
+        data = feeds(original, dim)
+        names = [o.name for o in original.get_outputs()]
+        expected = original.run(names, data)
+    except Exception as e:
+        print(f"skip  {os.path.basename(path)}: ONNX Runtime does not run the original ({str(e)[:120]})")
+        return None
     with tempfile.TemporaryDirectory() as folder:
         copy = os.path.join(folder, "copy.onnx")
         words = [w.format(input=path, output=copy) for w in command.split()]
@@ -75,17 +83,14 @@ def check(path, command, dim, tolerance):
         onnx.checker.check_model(copy)
         model = onnx.load(copy, load_external_data=False)
         opset = {o.domain or "ai.onnx": o.version for o in model.opset_import}
-        original = session(path)
         again = session(copy)
         for a, b in zip(original.get_inputs(), again.get_inputs(), strict=True):
             if a.name != b.name or a.type != b.type:
                 return f"input {a.name} {a.type} became {b.name} {b.type}"
-        data = feeds(original, dim)
-        names = [o.name for o in original.get_outputs()]
         if names != [o.name for o in again.get_outputs()]:
             return "outputs have other names"
         worst = 0.0
-        for name, a, b in zip(names, original.run(names, data), again.run(names, data), strict=True):
+        for name, a, b in zip(names, expected, again.run(names, data), strict=True):
             what, error = difference(np.asarray(a), np.asarray(b))
             if what:
                 return f"output {name}: {what}"

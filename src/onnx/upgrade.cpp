@@ -44,6 +44,9 @@ bool Importer::check_known(const ir::Graph& graph, const ir::Node& node, const S
     return unsupported("classical machine learning operators (ai.onnx.ml) are not supported",
                        "run this step outside the model");
   }
+  if (node.domain == "ai.onnx.training" || node.domain == "ai.onnx.preview.training") {
+    return unsupported("training operators are not supported", "export the model for inference");
+  }
   if (node.domain.empty()) {
     if (opset == 0) {
       issues_.error(ErrorCode::kInvalidModel, subject, "opset_import does not name the domain ai.onnx", {});

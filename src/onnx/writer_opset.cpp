@@ -12,7 +12,18 @@
 namespace hone::onnx {
 namespace {
 
-constexpr int kLowestOpset = 7;  // what other runtimes still read
+// Below it negative axes and indices had no meaning, which schemas do not tell.
+constexpr int kLowestOpset = 11;
+
+bool has_negative_axis(const ir::Node& node) {
+  if (const auto* axis =
+          node.has("axis") ? std::get_if<int64_t>(&node.attrs.find("axis")->second) : nullptr) {
+    if (*axis < 0) return true;
+  }
+  const auto* axes =
+      node.has("axes") ? std::get_if<std::vector<int64_t>>(&node.attrs.find("axes")->second) : nullptr;
+  return axes != nullptr && std::any_of(axes->begin(), axes->end(), [](int64_t a) { return a < 0; });
+}
 
 bool is_default(const ir::Attr& value, const ops::SchemaAttr& attr) {
   if (!attr.default_value) return false;
@@ -75,6 +86,8 @@ std::string refusal(const ir::Graph& graph, const ir::Node& node, int opset) {
   if (newest == nullptr) return "there is no such operator";
   if (schema == nullptr) return "the operator is newer than opset " + std::to_string(opset);
   if (schema->deprecated) return "the operator is withdrawn at opset " + std::to_string(opset);
+  if (opset < kLowestOpset && has_negative_axis(node))
+    return "negative axes have no meaning at opset " + std::to_string(opset);
   if (schema == newest) return {};
   ir::Node shown;
   shown.op = node.op;

@@ -65,15 +65,15 @@ TEST(Writer, TheLowestOpsetThatMeansTheSame) {
   const auto opset = [](const std::string& nodes) {
     return choose_opset(*ir::parse("graph (%x: f32[2,3]) {" + nodes + " return %y }"));
   };
-  EXPECT_EQ(opset("%y = Relu(%x)"), 7);
+  EXPECT_EQ(opset("%y = Relu(%x)"), 11);
   EXPECT_EQ(opset("%y = Gelu(%x)"), 20);
   EXPECT_EQ(opset("%y = HardSwish(%x)"), 14);
   EXPECT_EQ(opset("const %a: i64[1] = {1} %y = Unsqueeze(%x, %a)"), 13);
   EXPECT_EQ(opset("const %a: i64[1] = {1} %y = ReduceMean(%x, %a)"), 18);
   EXPECT_EQ(opset("const %a: i64[1] = {1} %y = ReduceSum(%x, %a)"), 13);
-  EXPECT_EQ(opset("%y = Cast(%x) {to = 10}"), 7);
+  EXPECT_EQ(opset("%y = Cast(%x) {to = 10}"), 11);
   EXPECT_EQ(opset("%y: f8e4m3fn[2,3] = Cast(%x) {to = 17}"), 19) << "the type decides";
-  EXPECT_EQ(opset("%y = Cast(%x) {to = 10, saturate = 1}"), 7)
+  EXPECT_EQ(opset("%y = Cast(%x) {to = 10, saturate = 1}"), 11)
       << "a newer attribute at its default is left out";
   EXPECT_GE(opset("%y: f8e4m3fn[2,3] = Cast(%x) {to = 17, saturate = 0}"), 19);
   EXPECT_EQ(opset("%y = Softmax(%x)"), 13) << "before, it flattened";
@@ -102,6 +102,9 @@ TEST(Writer, AForcedOpsetIsObeyedOrRefusedNamingTheNodes) {
     EXPECT_THAT(e.what(), HasSubstr("node 'g' op ai.onnx::Gelu: the operator is newer than opset 12"));
     EXPECT_THAT(e.what(), HasSubstr("node 's' op ai.onnx::Softmax: it means something else at opset 12"));
   }
+  const auto flat = ir::parse("graph (%x: f32[2,3]) { %y = Flatten(%x) {axis = -1} return %y }");
+  options.opset = 9;
+  EXPECT_THROW(serialize_model(*flat, options), Error) << "negative axes came with opset 11";
   options.opset = 99;
   EXPECT_THROW(serialize_model(*g, options), Error);
 }
