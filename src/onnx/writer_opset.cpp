@@ -25,6 +25,29 @@ bool has_negative_axis(const ir::Node& node) {
   return axes != nullptr && std::any_of(axes->begin(), axes->end(), [](int64_t a) { return a < 0; });
 }
 
+// Values of enum-like attributes that a version brought: schemas list attributes, not their values.
+struct NewValue {
+  const char *op, *attr, *value;
+  int since;
+};
+constexpr NewValue kNewValues[] = {
+    {"GridSample", "mode", "linear", 20},
+    {"GridSample", "mode", "cubic", 20},
+    {"Pad", "mode", "wrap", 19},
+    {"Resize", "coordinate_transformation_mode", "half_pixel_symmetric", 19},
+    {"ScatterElements", "reduction", "max", 18},
+    {"ScatterElements", "reduction", "min", 18},
+    {"ScatterND", "reduction", "max", 18},
+    {"ScatterND", "reduction", "min", 18},
+};
+
+const NewValue* newer_value(const ir::Node& node, int since) {
+  for (const NewValue& v : kNewValues) {
+    if (node.op == v.op && since < v.since && node.get_string(v.attr, "") == v.value) return &v;
+  }
+  return nullptr;
+}
+
 bool is_default(const ir::Attr& value, const ops::SchemaAttr& attr) {
   if (!attr.default_value) return false;
   const ir::AttrMap a{{"v", value}}, b{{"v", *attr.default_value}};
@@ -89,6 +112,9 @@ std::string refusal(const ir::Graph& graph, const ir::Node& node, int opset) {
   if (opset < kLowestOpset && has_negative_axis(node))
     return "negative axes have no meaning at opset " + std::to_string(opset);
   if (schema == newest) return {};
+  if (const NewValue* v = newer_value(node, schema->since)) {
+    return std::string(v->attr) + " = " + v->value + " is newer than opset " + std::to_string(opset);
+  }
   ir::Node shown;
   shown.op = node.op;
   shown.inputs = node.inputs;

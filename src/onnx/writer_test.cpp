@@ -77,6 +77,8 @@ TEST(Writer, TheLowestOpsetThatMeansTheSame) {
       << "a newer attribute at its default is left out";
   EXPECT_GE(opset("%y: f8e4m3fn[2,3] = Cast(%x) {to = 17, saturate = 0}"), 19);
   EXPECT_EQ(opset("%y = Softmax(%x)"), 13) << "before, it flattened";
+  EXPECT_EQ(opset("const %a: i64[4] = {1, 1, 1, 1} %y = Pad(%x, %a) {mode = \"wrap\"}"), 19)
+      << "so do values of attributes";
   EXPECT_EQ(ir_version_for(7), 3);
   EXPECT_EQ(ir_version_for(17), 8);
   EXPECT_EQ(ir_version_for(21), 10);
