@@ -5,6 +5,9 @@
 
 #include "backends/cpu/cpu_tactic.h"
 #include "backends/cpu/fused_post.h"
+#include "backends/cpu/packing.h"
+#include "backends/cpu/kernels/deconv.h"
+#include "backends/cpu/kernels/depthwise.h"
 #include "backends/cpu/kernels/conv.h"
 #include "base/thread_pool.h"
 
@@ -12,7 +15,11 @@ namespace hone::backends::cpu {
 
 using hone::cpu::ConvShape;
 
-Support conv_geometry(const Problem& p, ConvShape* shape) {
+namespace {
+
+/// Sizes, strides and dilations of both kinds; pads at the beginning from `total`, the padding of an axis under auto_pad.
+template <class Total>
+Support geometry(const Problem& p, ConvShape* shape, Total total) {
   if (p.srcs.size() < 2 || !p.srcs[0].present() || !p.srcs[1].present()) return Support::no("operands: a convolution has data and weights");
   const Shape& x = p.srcs[0].dims;
   const Shape& w = p.srcs[1].dims;
@@ -26,6 +33,7 @@ Support conv_geometry(const Problem& p, ConvShape* shape) {
   s.batch = x[0];
   s.groups = ir::attr_int(p.attrs, "group", 1);
   s.ic = x[1];
+  s.oc = y[1];
   for (size_t d = 0; d < spatial; ++d) {
     const size_t at = first + d;
     s.in[at] = x[2 + d];
@@ -34,18 +42,31 @@ Support conv_geometry(const Problem& p, ConvShape* shape) {
     s.stride[at] = strides.empty() ? 1 : strides[d];
     s.dilation[at] = dilations.empty() ? 1 : dilations[d];
     if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
-      const int64_t reach = (s.kernel[at] - 1) * s.dilation[at] + 1;
-      const int64_t total = std::max<int64_t>((s.out[at] - 1) * s.stride[at] + reach - s.in[at], 0);
-      s.pad[at] = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
-    } else if (auto_pad == "VALID") {
-      s.pad[at] = 0;
+      const int64_t sum = std::max<int64_t>(total(s, d, at), 0);
+      s.pad[at] = auto_pad == "SAME_UPPER" ? sum / 2 : sum - sum / 2;
     } else {
-      s.pad[at] = pads.empty() ? 0 : pads[d];
+      s.pad[at] = auto_pad == "VALID" || pads.empty() ? 0 : pads[d];
     }
     if (s.pad[at] < 0) return Support::no("pads: negative padding is left to the reference");
   }
-  s.oc = y[1];
   return Support::yes();
+}
+
+}  // namespace
+
+Support conv_geometry(const Problem& p, ConvShape* shape) {
+  return geometry(p, shape, [](const ConvShape& s, size_t, size_t at) {
+    return (s.out[at] - 1) * s.stride[at] + (s.kernel[at] - 1) * s.dilation[at] + 1 - s.in[at];
+  });
+}
+
+Support transposed_geometry(const Problem& p, ConvShape* shape) {
+  if (!ir::attr_ints(p.attrs, "output_shape").empty() && ir::attr_string(p.attrs, "auto_pad", "NOTSET") == "NOTSET")
+    return Support::no("output_shape: padding that follows from it is left to the reference");
+  const auto extra = ir::attr_ints(p.attrs, "output_padding");
+  return geometry(p, shape, [&](const ConvShape& s, size_t d, size_t at) {
+    return s.stride[at] * (s.in[at] - 1) + (extra.empty() ? 0 : extra[d]) + (s.kernel[at] - 1) * s.dilation[at] + 1 - s.out[at];
+  });
 }
 
 void conv_layouts(Problem& p) {
@@ -64,10 +85,11 @@ void conv_layouts(Problem& p) {
 Support conv_supports(const Problem& p) {
   if (const Support s = require_f32(p); !s) return s;
   if (!p.srcs[1].constant) return Support::no("weights: must be constant");
-  if (p.num_anchor_srcs > 2 && p.srcs[2].present() && !p.srcs[2].constant && p.srcs[2].dims.size() != 1) return Support::no("bias: must have rank 1");
-  if (p.srcs[0].layout != Layout::kChannelsLast || p.dsts[0].layout != Layout::kChannelsLast) return Support::no("layout: convolutions take channels-last");
+  if (p.dsts[0].layout != Layout::kChannelsLast) return Support::no("layout: convolutions write channels-last");
   return post_supports(p, 1);
 }
+
+bool has_bias(const Problem& p) { return p.num_anchor_srcs > 2 && p.srcs[2].present(); }
 
 namespace {
 
@@ -76,12 +98,19 @@ using hone::cpu::ConvArgs;
 using hone::cpu::EpilogueOp;
 using hone::cpu::EpilogueOperand;
 
+/// Conv, Depthwise or Deconv (`Kernel`) of fixed sizes with bias and post-ops.
+template <class Kernel>
 class ConvPrepared final : public Prepared {
  public:
   ConvPrepared(const Problem& p, const ConvShape& shape, Isa isa)
-      : conv_(isa, shape), post_(p, 1, isa), has_bias_(p.num_anchor_srcs > 2 && p.srcs[2].present()), workers_(ThreadPool::process().n_threads()) {}
+      : kernel_(isa, shape), post_(p, 1, isa), has_bias_(has_bias(p)), workers_(ThreadPool::process().n_threads()) {}
 
-  int64_t workspace_bytes() const override { return conv_.workspace_bytes(workers_); }
+  int64_t workspace_bytes() const override {
+    if constexpr (requires { kernel_.workspace_bytes(1); })
+      return kernel_.workspace_bytes(workers_);
+    else
+      return 0;
+  }
 
   void run(const RunArgs& args) const override {
     FusedPost::Run post;
@@ -93,24 +122,32 @@ class ConvPrepared final : public Prepared {
     c.dst = static_cast<float*>(args.dsts[0]);
     c.epilogue = post.epilogue();
     c.workspace = args.workspace;
-    conv_.run(c, *args.pool, std::min(args.max_threads, workers_));
+    kernel_.run(c, *args.pool, std::min(args.max_threads, workers_));
   }
 
  private:
-  Conv conv_;
+  Kernel kernel_;
   FusedPost post_;
   bool has_bias_;
   int workers_;
 };
 
-class ConvTactic final : public CpuTactic {
+/// Implicit matrix product: any convolution. Groups are products of their own.
+class ConvIgemm final : public CpuTactic {
  public:
-  explicit ConvTactic(Isa isa) : CpuTactic("conv_f32_igemm", isa, Numerics::kReassociates) {}
-  void choose_layouts(Problem& p) const override { conv_layouts(p); }
+  explicit ConvIgemm(Isa isa) : CpuTactic("conv_f32_igemm", isa, Numerics::kReassociates) {}
+  void choose_layouts(Problem& p) const override {
+    const bool plain = p.srcs[0].layout == Layout::kPlain;
+    conv_layouts(p);
+    ConvShape shape;
+    if (plain && conv_geometry(p, &shape) && Conv::takes_planar(shape)) p.srcs[0].layout = Layout::kPlain;
+  }
   Support supports(const Problem& p) const override {
     if (const Support s = conv_supports(p); !s) return s;
     ConvShape shape;
-    return conv_geometry(p, &shape);
+    if (const Support s = conv_geometry(p, &shape); !s) return s;
+    if (p.srcs[0].layout == Layout::kPlain && !Conv::takes_planar(shape)) return Support::no("layout: only inputs of few channels are read as they are");
+    return Support::yes();
   }
   std::string packing(const Problem& p, size_t src) const override {
     if (src != 1) return "";
@@ -119,12 +156,62 @@ class ConvTactic final : public CpuTactic {
   std::unique_ptr<Prepared> prepare(const Problem& p) const override {
     ConvShape shape;
     (void)conv_geometry(p, &shape);
-    return std::make_unique<ConvPrepared>(p, shape, isa());
+    shape.src_planar = p.srcs[0].layout == Layout::kPlain;
+    return std::make_unique<ConvPrepared<Conv>>(p, shape, isa());
+  }
+};
+
+/// One filter per channel: vectors run over channels.
+class ConvDepthwise final : public CpuTactic {
+ public:
+  explicit ConvDepthwise(Isa isa) : CpuTactic("conv_f32_depthwise", isa, Numerics::kReassociates) {}
+  void choose_layouts(Problem& p) const override { conv_layouts(p); }
+  Support supports(const Problem& p) const override {
+    if (const Support s = conv_supports(p); !s) return s;
+    ConvShape shape;
+    if (const Support s = conv_geometry(p, &shape); !s) return s;
+    if (shape.groups != shape.ic || shape.groups != shape.oc || shape.groups == 1) return Support::no("group: must equal both channel counts");
+    if (p.srcs[0].layout != Layout::kChannelsLast) return Support::no("layout: reads channels-last");
+    return Support::yes();
+  }
+  std::string packing(const Problem&, size_t src) const override { return src == 1 ? "depthwise__portable" : ""; }
+  std::unique_ptr<Prepared> prepare(const Problem& p) const override {
+    ConvShape shape;
+    (void)conv_geometry(p, &shape);
+    return std::make_unique<ConvPrepared<hone::cpu::Depthwise>>(p, shape, isa());
+  }
+};
+
+/// Transposed convolution by gathering: one implicit product per residue of the strides.
+class ConvTranspose final : public CpuTactic {
+ public:
+  explicit ConvTranspose(Isa isa) : CpuTactic("convtranspose_f32_gather", isa, Numerics::kReassociates) {}
+  void choose_layouts(Problem& p) const override { conv_layouts(p); }
+  Support supports(const Problem& p) const override {
+    if (const Support s = conv_supports(p); !s) return s;
+    ConvShape shape;
+    if (const Support s = transposed_geometry(p, &shape); !s) return s;
+    if (p.srcs[0].layout != Layout::kChannelsLast) return Support::no("layout: reads channels-last");
+    return Support::yes();
+  }
+  /// The order of the taps depends on stride and padding: both are part of the packing's name.
+  std::string packing(const Problem& p, size_t src) const override {
+    if (src != 1) return "";
+    ConvShape s;
+    (void)transposed_geometry(p, &s);
+    return deconv_packing(s) + "__" + std::string(isa_name(isa()));
+  }
+  std::unique_ptr<Prepared> prepare(const Problem& p) const override {
+    ConvShape shape;
+    (void)transposed_geometry(p, &shape);
+    return std::make_unique<ConvPrepared<hone::cpu::Deconv>>(p, shape, isa());
   }
 };
 
 }  // namespace
 
-std::unique_ptr<Tactic> make_conv_igemm(Isa isa) { return std::make_unique<ConvTactic>(isa); }
+std::unique_ptr<Tactic> make_conv_igemm(Isa isa) { return std::make_unique<ConvIgemm>(isa); }
+std::unique_ptr<Tactic> make_conv_depthwise(Isa isa) { return std::make_unique<ConvDepthwise>(isa); }
+std::unique_ptr<Tactic> make_conv_transpose(Isa isa) { return std::make_unique<ConvTranspose>(isa); }
 
 }  // namespace hone::backends::cpu

@@ -1,9 +1,12 @@
 #include "backends/cpu/packing.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 
 #include "backends/cpu/kernels/conv.h"
+#include "backends/cpu/kernels/deconv.h"
+#include "backends/cpu/kernels/depthwise.h"
 #include "backends/cpu/kernels/gemm.h"
 #include "hone/error.h"
 
@@ -68,8 +71,47 @@ int64_t each_recurrent(Isa isa, std::string_view stem, const Shape& dims, const 
 }
 
 bool is_conv(std::string_view stem) { return stem.substr(0, 4) == "conv"; }
+bool is_deconv(std::string_view stem) { return stem.substr(0, 6) == "deconv"; }
+
+/// Weights [c][1][kernel...] of "depthwise".
+hone::cpu::ConvShape depthwise_shape(const Shape& dims, const std::string& name) {
+  if (dims.size() < 3 || dims.size() > 5 || dims[1] != 1) unknown(name);
+  hone::cpu::ConvShape s;
+  s.groups = s.ic = s.oc = dims[0];
+  for (size_t d = 2; d < dims.size(); ++d) s.kernel[3 - (dims.size() - d)] = dims[d];
+  return s;
+}
+
+/// Weights [ic][oc / groups][kernel...] of "deconv_g1_s1x2x2_d1x1x1_p0x1x1".
+hone::cpu::ConvShape deconv_shape(std::string_view stem, const Shape& dims, const std::string& name) {
+  std::vector<int64_t> numbers;
+  for (const char* at = stem.data(); at < stem.data() + stem.size();) {
+    int64_t value = 0;
+    const auto [end, ec] = std::from_chars(at, stem.data() + stem.size(), value);
+    if (ec == std::errc()) numbers.push_back(value);
+    at = ec == std::errc() ? end : at + 1;
+  }
+  if (numbers.size() != 10 || numbers[0] < 1 || dims.size() < 3 || dims.size() > 5) unknown(name);
+  hone::cpu::ConvShape s;
+  s.groups = numbers[0];
+  s.ic = dims[0];
+  s.oc = dims[1] * s.groups;
+  for (size_t d = 0; d < 3; ++d) {
+    s.stride[d] = numbers[1 + d];
+    s.dilation[d] = numbers[4 + d];
+    s.pad[d] = numbers[7 + d];
+  }
+  for (size_t d = 2; d < dims.size(); ++d) s.kernel[3 - (dims.size() - d)] = dims[d];
+  if (deconv_packing(s) != stem || s.ic % s.groups != 0 || *std::min_element(s.stride.begin(), s.stride.end()) < 1) unknown(name);
+  return s;
+}
 
 }  // namespace
+
+std::string deconv_packing(const hone::cpu::ConvShape& s) {
+  const auto axes = [](const auto& v) { return std::to_string(v[0]) + "x" + std::to_string(v[1]) + "x" + std::to_string(v[2]); };
+  return "deconv_g" + std::to_string(s.groups) + "_s" + axes(s.stride) + "_d" + axes(s.dilation) + "_p" + axes(s.pad);
+}
 
 Tensor pack_constant(const std::string& name, const Tensor& plain) {
   const Packing p = parse(name);
@@ -92,6 +134,17 @@ Tensor pack_constant(const std::string& name, const Tensor& plain) {
     const hone::cpu::ConvShape shape = conv_shape(p.stem, plain.shape(), name);
     Tensor out(DType::kF32, {hone::cpu::packed_conv_floats(p.isa, shape)});
     hone::cpu::pack_conv_weights(p.isa, shape, plain.data<float>(), out.data<float>());
+    return out;
+  }
+  if (p.stem == "depthwise") {
+    Tensor out(DType::kF32, {plain.numel()});
+    hone::cpu::pack_depthwise_weights(depthwise_shape(plain.shape(), name), plain.data<float>(), out.data<float>());
+    return out;
+  }
+  if (is_deconv(p.stem)) {
+    const hone::cpu::ConvShape shape = deconv_shape(p.stem, plain.shape(), name);
+    Tensor out(DType::kF32, {hone::cpu::packed_deconv_floats(p.isa, shape)});
+    hone::cpu::pack_deconv_weights(p.isa, shape, plain.data<float>(), out.data<float>());
     return out;
   }
   unknown(name);
@@ -117,6 +170,14 @@ Tensor unpack_constant(const std::string& name, const Tensor& packed, DType dtyp
   }
   if (is_conv(p.stem)) {
     hone::cpu::unpack_conv_weights(p.isa, conv_shape(p.stem, dims, name), packed.data<float>(), out.data<float>());
+    return out;
+  }
+  if (p.stem == "depthwise") {
+    hone::cpu::unpack_depthwise_weights(depthwise_shape(dims, name), packed.data<float>(), out.data<float>());
+    return out;
+  }
+  if (is_deconv(p.stem)) {
+    hone::cpu::unpack_deconv_weights(p.isa, deconv_shape(p.stem, dims, name), packed.data<float>(), out.data<float>());
     return out;
   }
   unknown(name);
