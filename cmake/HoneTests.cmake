@@ -47,7 +47,7 @@ function(hone_add_test_folders)
   if(EXISTS ${CMAKE_SOURCE_DIR}/tests/onnx/conformance_runner.cpp)
     add_executable(conformance_runner ${CMAKE_SOURCE_DIR}/tests/onnx/conformance_runner.cpp)
     hone_use_internals(conformance_runner)
-    target_link_libraries(conformance_runner PRIVATE hone_onnx)
+    target_link_libraries(conformance_runner PRIVATE hone_api)
     set_target_properties(conformance_runner PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   endif()
 
