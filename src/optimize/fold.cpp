@@ -2,7 +2,8 @@
 //
 // fold_constants: a node whose inputs are all constants is run, by the kernels that would run it, and its outputs become constants.
 // When: the operator is deterministic, has no subgraphs, and the result stays inside the budgets: no constant above fold_budget_bytes, none
-// that outgrows its inputs by more than fold_growth_bytes. A kernel that refuses (an index out of range, say) leaves the node: the error
+// that outgrows its inputs by more than fold_growth_factor and fold_growth_bytes allow. DequantizeLinear stays: the types that a quantised
+// model asks for are obeyed. A kernel that refuses (an index out of range, say) leaves the node: the error
 // belongs to the run, and only if that branch is taken.
 // Example:  %w2 = Transpose(@w)   becomes   a constant
 //
@@ -56,6 +57,7 @@ std::string fold(PassContext& ctx, Node& n) {
   Graph& graph = ctx.graph;
   const ops::OpDef* def = ops::find_op(n.domain, n.op);
   if (def == nullptr || def->kernel == nullptr || !def->deterministic || has_subgraph(n)) return "not an operator that folds";
+  if (n.is("DequantizeLinear")) return "quantised weights stay quantised";
   std::vector<const Tensor*> inputs;
   int64_t in_bytes = 0, out_bytes = 0;
   for (const ValueId id : n.inputs) {
@@ -74,7 +76,7 @@ std::string fold(PassContext& ctx, Node& n) {
     out_bytes += dtype_bytes(t.dtype, numel(*dims));
   }
   if (out_bytes > ctx.fold_budget_bytes) return "the result is above the folding budget";
-  if (out_bytes > in_bytes + ctx.fold_growth_bytes) return "the result outgrows its inputs";
+  if (out_bytes > in_bytes * ctx.fold_growth_factor + ctx.fold_growth_bytes) return "the result outgrows its inputs";
   try {
     std::vector<Tensor> results = ops::run_node(graph, n, inputs);
     const std::vector<ValueId> outputs = n.outputs;

@@ -28,7 +28,8 @@ struct PassContext {
   ir::Graph& graph;
   std::vector<LedgerRow>* ledger = nullptr;  ///< may be null
   int64_t fold_budget_bytes = 64 << 20;      ///< folding never makes a constant larger than this ...
-  int64_t fold_growth_bytes = 1 << 20;       ///< ... nor one larger than its inputs by more than this
+  int64_t fold_growth_bytes = 1 << 20;       ///< ... nor one larger than this plus fold_growth_factor times its inputs
+  int64_t fold_growth_factor = 8;            ///< what 4-bit weights widened to f32 need
   int changes = 0;                           ///< a pass adds the number of rewrites it made
   std::function<bool(const std::string&)> enabled;  ///< is a rule switched on? (null: all are)
   void record(const std::string& pass, const ir::Node& result, ir::Dim bytes_not_moved = 0);

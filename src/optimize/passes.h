@@ -12,6 +12,8 @@ void captured_constants(PassContext& ctx);  ///< fold.cpp
 void merge_constants(PassContext& ctx);     ///< cse.cpp
 void common_subexpressions(PassContext& ctx);  ///< cse.cpp
 void needless_expand(PassContext& ctx);     ///< broadcast.cpp
+void slices_to_split(PassContext& ctx);     ///< splits.cpp
+void transpose_sink_split(PassContext& ctx);  ///< splits.cpp
 void merge_products(PassContext& ctx);      ///< products.cpp
 void fuse_layers(PassContext& ctx);         ///< layers.cpp
 void fuse_pointwise(PassContext& ctx);      ///< layers.cpp

@@ -55,6 +55,8 @@ const std::vector<Phase>& phases() {
     append(recognise, as_passes(linear_rules()));
     append(recognise, as_passes(attention_rules()));
     append(recognise, as_passes(transpose_rules()));
+    append(recognise, {{"slices_to_split", "pieces that cover a dimension are one Split", Numerics::kExact, slices_to_split},
+                       {"transpose_sink_split", "Transpose below Split", Numerics::kExact, transpose_sink_split}});
     append(recognise, simplify);
     p.push_back(recognise);
     p.push_back({{"merge_products", "products of one tensor with several constant matrices are one", Numerics::kReassociates, merge_products},

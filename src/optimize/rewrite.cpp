@@ -43,7 +43,14 @@ Dim node_traffic(const Graph& graph, const Node& node) {
 
 Dim graph_traffic(const Graph& graph) {
   Dim total = 0;
-  for (const auto& node : graph.nodes()) total = total + node_traffic(graph, *node);
+  for (const auto& node : graph.nodes()) {
+    total = total + node_traffic(graph, *node);
+    for (const auto& [name, attr] : node->attrs) {
+      if (const auto* one = std::get_if<std::shared_ptr<Graph>>(&attr); one != nullptr && *one != nullptr) total = total + graph_traffic(**one);
+      if (const auto* many = std::get_if<std::vector<std::shared_ptr<Graph>>>(&attr); many != nullptr)
+        for (const auto& g : *many) total = total + graph_traffic(*g);
+    }
+  }
   return total;
 }
 

@@ -20,7 +20,7 @@ bool is_view(const ir::Node& node);
 ir::Dim value_bytes(const ir::Graph& graph, ir::ValueId id);
 /// Activation bytes that a node reads and writes: one read per input that is not constant, one write per output; 0 for views.
 ir::Dim node_traffic(const ir::Graph& graph, const ir::Node& node);
-/// The sum over all nodes of this graph, subgraphs left out.
+/// The sum over all nodes of this graph, those of subgraphs counted once.
 ir::Dim graph_traffic(const ir::Graph& graph);
 
 // --- types ---

@@ -47,6 +47,10 @@ std::optional<std::vector<int>> split_groups(const Dims& from, const Dims& to) {
   for (const Dim& whole : from) {
     Dim got = 1;
     int count = 0;
+    if (whole == Dim(1) && (j == to.size() || !(to[j] == Dim(1)))) {
+      groups.push_back(0);  // a one that goes
+      continue;
+    }
     while (j < to.size() && (count == 0 || !(got == whole))) {
       got = got * to[j++];
       ++count;

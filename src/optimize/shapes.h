@@ -16,8 +16,9 @@ std::optional<std::vector<int64_t>> reshape_target(const ir::Dims* from, const i
 /// The same for Expand: integers, and 1 where the dimension is already there.
 std::optional<std::vector<int64_t>> expand_target(const ir::Dims& from, const ir::Dims& to);
 
-/// For a Reshape that only splits dimensions (or inserts ones): how many dimensions of `to` stand for each of `from`; nullopt otherwise.
-///   [B*H,S,D] -> [B,H,S,D]: {2, 1, 1}
+/// For a Reshape that only splits dimensions (or inserts or drops ones): how many dimensions of `to` stand for each of `from`; nullopt
+/// otherwise.
+///   [B*H,S,D] -> [B,H,S,D]: {2, 1, 1}     [S,1,D] -> [S,D]: {1, 0, 1}
 std::optional<std::vector<int>> split_groups(const ir::Dims& from, const ir::Dims& to);
 
 }  // namespace hone::optimize

@@ -34,6 +34,8 @@ TEST(Shapes, SplitGroups) {
   EXPECT_EQ(split_groups({n * Dim(12), s, 64}, {n, 12, s, 64}), Groups({2, 1, 1}));
   EXPECT_EQ(split_groups({n, 6}, {n, 1, 2, 3}), Groups({1, 3}));
   EXPECT_EQ(split_groups({4, 6}, {24}), Groups());
+  EXPECT_EQ(split_groups({s, 1, 6}, {s, 2, 3}), Groups({1, 0, 2}));
+  EXPECT_EQ(split_groups({s, 1, 6}, {s, 1, 6}), Groups({1, 1, 1}));
   EXPECT_EQ(split_groups({4, 6}, {6, 4}), Groups());
   EXPECT_EQ(split_groups({4, 6}, {4, 6, 1}), Groups({1, 2}));
 }

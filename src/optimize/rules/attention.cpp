@@ -137,21 +137,22 @@ Pattern formula() {
 
 // --- heads inside the operator ---
 
-// x4 = Transpose(Reshape(x3, [batch, length, heads, size]), 0 2 1 3): the same as a 3-D operand of `heads` heads.
-bool is_heads(const RuleContext& c, const char* rows, const char* split) {
-  const ir::TypeInfo &r = c.type(rows), &s = c.type(split);
-  if (!known(r) || r.rank() != 3 || !known(s) || s.rank() != 4) return false;
-  const Dims &a = *r.shape, &b = *s.shape;
-  return a[0] == b[0] && a[1] == b[1] && a[2].is_const() && b[2].is_const() && b[3].is_const() && a[2].value() == b[2].value() * b[3].value();
+// An operand is Transpose(x4, 0 2 1 3) of x4 [batch, length, heads, size]: the 3-D operand [batch, length, heads * size].
+bool is_split(const RuleContext& c, const char* name) {
+  const ir::TypeInfo& t = c.type(name);
+  return known(t) && t.rank() == 4 && static_dim(t, 2) > 0 && static_dim(t, 3) > 0;
 }
 
 bool swaps_heads(const Graph&, const Node& n) { return n.get_ints("perm") == std::vector<int64_t>{0, 2, 1, 3}; }
 
+std::vector<int64_t> merged_heads(const ir::TypeInfo& t) { return {0, 0, static_dim(t, 2) * static_dim(t, 3)}; }
+
 std::string heads_outside(const RuleContext& c) {
-  for (const auto& [rows, split] : {std::pair("q3", "q4"), std::pair("k3", "k4"), std::pair("v3", "v4")})
-    if (!is_heads(c, rows, split)) return "an operand is not split into heads from [batch, length, hidden]";
-  const Dims& out = *c.type("v3").shape;
-  if (!known(c.result_type()) || c.result_type().rank() != 3 || !((*c.result_type().shape)[2] == out[2]))
+  for (const char* name : {"q4", "k4", "v4"})
+    if (!is_split(c, name)) return "an operand is not split into heads of static number and size";
+  const ir::TypeInfo &y = c.result_type(), &q = c.type("q4"), &v = c.type("v4");
+  if (!known(y) || y.rank() != 3 || !((*y.shape)[0] == (*q.shape)[0]) || !((*y.shape)[1] == (*q.shape)[1]) ||
+      static_dim(y, 2) != static_dim(q, 2) * static_dim(v, 3))
     return "the result is not merged to [batch, length, hidden]";
   return "";
 }
@@ -159,18 +160,17 @@ std::string heads_outside(const RuleContext& c) {
 ValueId with_heads(RuleContext& c) {
   const Node& a = c.node("a");
   std::vector<ValueId> inputs = a.inputs;
-  inputs[0] = c.at("q3");
-  inputs[1] = c.at("k3");
-  inputs[2] = c.at("v3");
+  size_t i = 0;
+  for (const char* name : {"q4", "k4", "v4"})
+    inputs[i++] = c.trial.value("Reshape", {c.at(name), c.trial.ints("shape", merged_heads(c.type(name)))});
   ir::AttrMap attrs = a.attrs;
   attrs.insert_or_assign("q_num_heads", static_dim(c.type("q4"), 2));
   attrs.insert_or_assign("kv_num_heads", static_dim(c.type("k4"), 2));
   return c.trial.value("Attention", inputs, attrs);
 }
 
-Pattern heads(const std::string& n) {
-  return op("Transpose", {op("Reshape", {any(n + "3")}).more_inputs().as(n + "4")}).where(swaps_heads);
-}
+// The Transpose of an operand may have other readers: it costs the same then.
+Pattern heads(const std::string& n) { return op("Transpose", {any(n + "4")}).where(swaps_heads).shared(); }
 
 }  // namespace
 

@@ -106,7 +106,7 @@ TEST(Attention, HeadsMoveInside) {
       "  const %o: i64[3] = {0, 0, 12}\n  %q4 = Reshape(%q, %s)\n  %k4 = Reshape(%k, %s)\n  %v4 = Reshape(%v, %sv)\n"
       "  %qt = Transpose(%q4) {perm = [0, 2, 1, 3]}\n  %kt = Transpose(%k4) {perm = [0, 2, 1, 3]}\n  %vt = Transpose(%v4) {perm = [0, 2, 1, 3]}\n"
       "  %a = Attention(%qt, %kt, %vt) {scale = 0.5}\n  %at = Transpose(%a) {perm = [0, 2, 1, 3]}\n  %y = Reshape(%at, %o)\n  return %y\n}\n",
-      {"attention_heads", "dead_code"}, "Attention", {{"S", 3}, {"T", 5}});
+      {"attention_heads", "view_merge", "noop_reshape", "dead_code"}, "Attention", {{"S", 3}, {"T", 5}});
 }
 
 }  // namespace

@@ -55,6 +55,30 @@ TEST(Views, ASplitMovesAboveATransposeAndMeetsTheMerge) {
     if (n->is("Transpose")) { EXPECT_EQ(n->get_ints("perm"), (std::vector<int64_t>{0, 1, 3, 2})); }
 }
 
+TEST(Views, ASandwichThatPermutesWithoutAConstantTarget) {
+  // Heads and batch are both symbols or copied from another place: no target for [B,H,S,D] -> [B*H,S,D] is a constant.
+  expect_ops(
+      "graph \"\" (%x: f32[B,3,S,4]) {\n  const %i0: i64[1] = {0}\n  const %i2: i64[1] = {2}\n  const %m1: i64[1] = {-1}\n  const %three: i64[1] = {3}\n"
+      "  const %four: i64[1] = {4}\n  %sh = Shape(%x)\n  %b = Gather(%sh, %i0)\n  %s = Gather(%sh, %i2)\n  %m = Concat(%m1, %s, %four) {axis = 0}\n"
+      "  %o = Concat(%b, %three, %four, %s) {axis = 0}\n  %r = Reshape(%x, %m)\n  %t = Transpose(%r) {perm = [0, 2, 1]}\n  %u = Reshape(%t, %o)\n"
+      "  %z = Abs(%u)\n  return %z\n}\n",
+      {"view_sandwich", "dead_code"}, "Transpose Abs", {{"B", 2}, {"S", 5}});
+}
+
+TEST(Views, AMergeBetweenTransposesLetsThemMeet) {
+  // Attention output of torchvision: [B,H,S,D] -> [S,B,H,D] -> [S,B,H*D] -> [B,S,H*D].
+  const auto g = expect_ops(
+      "graph \"\" (%x: f32[B,2,5,3]) {\n  const %m: i64[3] = {5, -1, 6}\n  %a = Neg(%x)\n  %t = Transpose(%a) {perm = [2, 0, 1, 3]}\n"
+      "  %r = Reshape(%t, %m)\n  %u = Transpose(%r) {perm = [1, 0, 2]}\n  %z = Abs(%u)\n  return %z\n}\n",
+      {"transpose_around_merge", "transpose_merge", "noop_transpose", "dead_code"}, "Neg Transpose Reshape Abs", {{"B", 3}});
+  for (const auto& n : g->nodes())
+    if (n->is("Transpose")) { EXPECT_EQ(n->get_ints("perm"), (std::vector<int64_t>{0, 2, 1, 3})); }
+  expect_unchanged(
+      "graph \"\" (%x: f32[B,2,5,3]) {\n  const %m: i64[3] = {-1, 5, 6}\n  %t = Transpose(%x) {perm = [0, 2, 1, 3]}\n  %r = Reshape(%t, %m)\n"
+      "  return %r\n}\n",
+      {"transpose_around_merge"});
+}
+
 TEST(Views, AReshapeThatMixesDimensionsStaysBelow) {
   expect_unchanged(
       "graph \"\" (%x: f32[2,6]) {\n  const %s: i64[2] = {4, 3}\n  %t = Transpose(%x) {perm = [1, 0]}\n  %r = Reshape(%t, %s)\n  return %r\n}\n",
