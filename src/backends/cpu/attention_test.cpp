@@ -116,7 +116,7 @@ TEST(Attention, softcap_scale_and_large_scores) {
   run({.sq = 33, .skv = 40, .mask = {33, 40}, .softcap = 5.0F});
   run({.sq = 2, .skv = 40, .softcap = 5.0F, .scale = 0.5F});
   run({.sq = 33, .skv = 40, .scale = 1.0F});
-  run({.sq = 33, .skv = 40, .d = 64, .scale = 0.02F}, 20, 4e-5);
+  run({.sq = 33, .skv = 40, .d = 64, .scale = 0.02F}, 20, 2e-4);
 }
 
 TEST(Attention, long_sequences_take_several_blocks) {
