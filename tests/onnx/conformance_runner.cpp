@@ -3,7 +3,7 @@
 //   conformance_runner CASES [--names -] [--backend ref] [--expected LIST] [--write-expected LIST] [--verbose]
 //
 // CASES is a folder that scripts/conformance.py wrote. With `--names -` the cases are named on standard input, one a line; else all run.
-// --backend ref interprets the imported graph; cpu, cpu-avx2, ... are build targets: the whole path through optimizer, plan and session.
+// --backend ref interprets the imported graph, oracle does so in f64 (outputs rounded to their type afterwards); cpu, cpu-avx2, ... are build targets: the whole path through optimizer, plan and session.
 // Comparison: element type and shape equal; floats |got - want| <= atol + rtol * |want| with the case's tolerances, rtol at least two units
 // of the type, atol at least 2^-22 of the largest |want| (where f32 sums cancel, the case's own numbers are that uncertain); NaN equals NaN;
 // integers and booleans exact. Exit code 1 when a case of LIST ran and did not pass.
@@ -99,7 +99,8 @@ struct Result {
 class Backend {
  public:
   Backend(const std::string& name, const fs::path& model) {
-    if (name == "ref") {
+    oracle_ = name == "oracle";
+    if (name == "ref" || oracle_) {
       model_ = hone::onnx::import_model(model.string());
       return;
     }
@@ -108,7 +109,16 @@ class Backend {
     session_ = std::make_unique<hone::Session>(hone::build(model.string(), options));
   }
   std::vector<Tensor> run(const std::vector<Tensor>& inputs) {
-    if (session_ == nullptr) return hone::ops::interpret(*model_.graph, inputs);
+    if (session_ == nullptr) {
+      hone::ops::InterpretOptions options;
+      options.oracle = oracle_;
+      std::vector<Tensor> outputs = hone::ops::interpret(*model_.graph, inputs, options);
+      for (size_t i = 0; oracle_ && i < outputs.size(); ++i) {
+        const hone::DType declared = model_.graph->value(model_.graph->outputs()[i]).type.dtype;
+        if (hone::is_float(declared)) outputs[i] = hone::ops::convert(outputs[i], declared);
+      }
+      return outputs;
+    }
     std::vector<Tensor> outputs;
     session_->run_into(inputs, outputs);
     return outputs;
@@ -116,6 +126,7 @@ class Backend {
 
  private:
   hone::ir::Model model_;
+  bool oracle_ = false;
   std::unique_ptr<hone::Session> session_;
 };
 
