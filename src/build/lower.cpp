@@ -142,6 +142,7 @@ class Lowering {
     int32_t index = 0;
     for (const auto& node : graph_.nodes()) lower_node(*node, index++);
     lower_outputs();
+    name_outputs();
     e_.plan.profiles = options_.profiles;
     e_.graph_text = graph_text();
     return std::move(e_);
@@ -525,6 +526,18 @@ class Lowering {
       } else {
         e_.plan.outputs.push_back(copy_to_output(id, p));
       }
+    }
+  }
+
+  /// Outputs bear the model's names; the same tensor in another layout gives its name up.
+  void name_outputs() {
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const std::string& name = graph_.value(graph_.outputs()[i]).name;
+      const PlanId output = e_.plan.outputs[i];
+      if (value(output).name == name) continue;
+      for (PlanValue& v : e_.plan.values)
+        if (v.name == name && v.place == Place::kArena) v.name = name + "@" + ops::layout_name(v.layout);
+      value(output).name = name;
     }
   }
 

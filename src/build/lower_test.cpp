@@ -57,6 +57,7 @@ void check(const std::string& text, const std::vector<std::vector<Shape>>& shape
     const std::vector<Tensor> expected = ops::interpret(*g, inputs, {.oracle = true});
     const std::vector<Tensor> got = session.run(inputs);
     ASSERT_EQ(got.size(), expected.size());
+    for (size_t k = 0; k < got.size(); ++k) EXPECT_EQ(e->plan.values[static_cast<size_t>(e->plan.outputs[k])].name, g->value(g->outputs()[k]).name);
     for (size_t k = 0; k < got.size(); ++k) {
       ASSERT_EQ(got[k].shape(), expected[k].shape());
       double num = 0, den = 0;
@@ -116,6 +117,14 @@ TEST_P(Targets, ChannelsLastTransposeMovesNothing) {
   %u = Transpose(%o) {perm = [0, 3, 1, 2]} "u"
   %z = Add(%u, %y) "z"
   return %z
+})";
+  check(text, {{{1, 4, 6, 5}}}, GetParam());
+}
+
+TEST_P(Targets, OutputOfAConvolutionIsPlainAndKeepsItsName) {
+  const std::string text = "graph \"net\" (%x: f32[1,4,6,5]) {\n" + weights("w", {8, 4, 1, 1}, 5) + R"(%y = Conv(%x, %w) "c"
+  %z = Relu(%y) "r"
+  return %z, %y
 })";
   check(text, {{{1, 4, 6, 5}}}, GetParam());
 }
