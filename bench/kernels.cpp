@@ -7,7 +7,6 @@
 // copies of 32 MiB or more, as in a network whose weights do not stay in cache; activations rotate through
 // three buffers.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include <sys/mman.h>
+#include <time.h>
 
 #include "backends/cpu/kernels/conv.h"
 #include "backends/cpu/kernels/depthwise.h"
@@ -29,11 +29,6 @@ using namespace hone;
 using namespace hone::cpu;
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct Options {
   Isa isa = current_isa();
@@ -67,16 +62,24 @@ struct Times {
   double median, best;
 };
 
+/// Seconds now: of this thread's processor time when it works alone, so that other processes count less, else
+/// of the clock on the wall.
+double now() {
+  timespec t{};
+  clock_gettime(options.threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
 /// Of repeated calls, at least 5 and for options.seconds. The best one tells what the kernel can do on a busy
 /// machine.
 Times time_of(const std::function<void(int)>& call) {
   for (int i = 0; i < 2; ++i) call(i);
   std::vector<double> times;
-  const Clock::time_point start = Clock::now();
-  for (int i = 0; times.size() < 5 || seconds_since(start) < options.seconds; ++i) {
-    const Clock::time_point t = Clock::now();
+  const double start = now();
+  for (int i = 0; times.size() < 5 || now() - start < options.seconds; ++i) {
+    const double t = now();
     call(i);
-    times.push_back(seconds_since(t));
+    times.push_back(now() - t);
   }
   std::nth_element(times.begin(), times.begin() + static_cast<int64_t>(times.size()) / 2, times.end());
   return {times[times.size() / 2], *std::min_element(times.begin(), times.end())};
@@ -88,7 +91,7 @@ double peak(ThreadPool& pool) {
   const int depth = 128;
   double best = 0;
   for (int repeat = 0; repeat < 20; ++repeat) {
-    const Clock::time_point t = Clock::now();
+    const double t = now();
     const int calls = 3000;
     pool.parallel_for(options.threads, [&](int64_t, int) {
       alignas(64) static thread_local float a[kMaxTileRows * 160], b[160 * 64], c[kMaxTileRows * 64];
@@ -109,7 +112,7 @@ double peak(ThreadPool& pool) {
       for (int i = 0; i < calls; ++i) k.fn[1][mr](tile);
     });
     const int mr = k.mr == 12 ? 11 : k.mr;
-    best = std::max(best, 2e-9 * depth * mr * k.nr * calls * options.threads / seconds_since(t));
+    best = std::max(best, 2e-9 * depth * mr * k.nr * calls * options.threads / (now() - t));
   }
   return best;
 }
