@@ -234,16 +234,17 @@ void resnet50(Section& s, ThreadPool& pool) {
 }
 
 void bench_depthwise(Section& section, ThreadPool& pool, int64_t hw, int64_t c, int64_t k, int64_t stride,
-                     int count) {
+                     int count, int64_t group = 1) {
   ConvShape s;
-  s.ic = s.oc = s.groups = c;
+  s.ic = s.oc = c;
+  s.groups = c / group;
   s.in = {1, hw, hw};
   s.kernel = {1, k, k};
   s.stride = {1, stride, stride};
   s.pad = {0, k / 2, k / 2};
   s.out = {1, (hw + 2 * (k / 2) - k) / stride + 1, (hw + 2 * (k / 2) - k) / stride + 1};
   const Depthwise conv(options.isa, s);
-  const Buffer x(s.in_pixels() * c), w(s.taps() * c), y(s.out_pixels() * c), bias(c);
+  const Buffer x(s.in_pixels() * c), w(s.taps() * c * group), y(s.out_pixels() * c), bias(c);
   const std::vector<EpilogueOp> ops = {EpilogueOp::add(EpilogueOperand::per_column(bias.get())),
                                        EpilogueOp::activation(ActKind::kClip, 0, 6)};
   const Times t = time_of([&](int) {
@@ -254,9 +255,15 @@ void bench_depthwise(Section& section, ThreadPool& pool, int64_t hw, int64_t c, 
     args.epilogue = Epilogue(ops);
     conv.run(args, pool);
   });
-  section.add(std::to_string(hw) + "x" + std::to_string(hw) + " depthwise " + std::to_string(c) + " k" +
-                  std::to_string(k) + " s" + std::to_string(stride) + " relu6",
-              t, 2.0 * static_cast<double>(s.out_pixels() * c * k * k), count);
+  section.add(std::to_string(hw) + "x" + std::to_string(hw) + " groups of " + std::to_string(group) + ": " +
+                  std::to_string(c) + " k" + std::to_string(k) + " s" + std::to_string(stride) + " relu6",
+              t, 2.0 * static_cast<double>(s.out_pixels() * c * k * k * group), count);
+}
+
+void resnext50(Section& s, ThreadPool& pool) {
+  bench_depthwise(s, pool, 56, 128, 3, 1, 3, 4);
+  bench_depthwise(s, pool, 56, 256, 3, 2, 1, 8);
+  bench_depthwise(s, pool, 28, 256, 3, 1, 3, 8);
 }
 
 void mobilenetv2(Section& s, ThreadPool& pool) {
@@ -311,6 +318,7 @@ int main(int argc, char** argv) {
               options.threads, most);
   if (Section s("resnet50", most); s.wanted()) resnet50(s, pool);
   if (Section s("mobilenetv2", most); s.wanted()) mobilenetv2(s, pool);
+  if (Section s("resnext50 grouped", most); s.wanted()) resnext50(s, pool);
   if (Section s("bert", most); s.wanted()) bert(s, pool);
   if (Section s("gemv", most); s.wanted())
     for (int64_t m : {1, 2, 4, 8}) bench_gemm(s, pool, m, 4096, 1024, 1);

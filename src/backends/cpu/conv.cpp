@@ -104,6 +104,7 @@ class ConvPrepared final : public Prepared {
  public:
   ConvPrepared(const Problem& p, const ConvShape& shape, Isa isa)
       : kernel_(isa, shape), post_(p, 1, isa), has_bias_(has_bias(p)), workers_(ThreadPool::process().n_threads()) {}
+  Kernel& kernel() { return kernel_; }
 
   int64_t workspace_bytes() const override {
     if constexpr (requires { kernel_.workspace_bytes(1); })
@@ -132,10 +133,12 @@ class ConvPrepared final : public Prepared {
   int workers_;
 };
 
-/// Implicit matrix product: any convolution. Groups are products of their own.
+/// Implicit matrix product: any convolution. Groups are products of their own. With `k_block` the sum over taps and channels is cut into pieces whose
+/// weights stay in the first-level cache while partial sums rest in the result: the same bits, another order of memory accesses.
 class ConvIgemm final : public CpuTactic {
  public:
-  explicit ConvIgemm(Isa isa) : CpuTactic("conv_f32_igemm", isa, Numerics::kReassociates) {}
+  explicit ConvIgemm(Isa isa, int64_t k_block = 0)
+      : CpuTactic(k_block > 0 ? "conv_f32_igemm_k" + std::to_string(k_block) : "conv_f32_igemm", isa, Numerics::kReassociates), k_block_(k_block) {}
   void choose_layouts(Problem& p) const override {
     const bool plain = p.srcs[0].layout == Layout::kPlain;
     conv_layouts(p);
@@ -147,6 +150,7 @@ class ConvIgemm final : public CpuTactic {
     ConvShape shape;
     if (const Support s = conv_geometry(p, &shape); !s) return s;
     if (p.srcs[0].layout == Layout::kPlain && !Conv::takes_planar(shape)) return Support::no("layout: only inputs of few channels are read as they are");
+    if (k_block_ > 0 && shape.taps() * shape.ic / std::max<int64_t>(1, shape.groups) < 2 * k_block_) return Support::no("k: too short to be cut");
     return Support::yes();
   }
   std::string packing(const Problem& p, size_t src) const override {
@@ -157,11 +161,16 @@ class ConvIgemm final : public CpuTactic {
     ConvShape shape;
     (void)conv_geometry(p, &shape);
     shape.src_planar = p.srcs[0].layout == Layout::kPlain;
-    return std::make_unique<ConvPrepared<Conv>>(p, shape, isa());
+    auto prepared = std::make_unique<ConvPrepared<Conv>>(p, shape, isa());
+    if (k_block_ > 0) prepared->kernel().walk.k_block = k_block_;
+    return prepared;
   }
+
+ private:
+  int64_t k_block_;
 };
 
-/// One filter per channel: vectors run over channels.
+/// One filter per channel, or groups of a few channels: vectors run over channels.
 class ConvDepthwise final : public CpuTactic {
  public:
   explicit ConvDepthwise(Isa isa) : CpuTactic("conv_f32_depthwise", isa, Numerics::kReassociates) {}
@@ -170,7 +179,7 @@ class ConvDepthwise final : public CpuTactic {
     if (const Support s = conv_supports(p); !s) return s;
     ConvShape shape;
     if (const Support s = conv_geometry(p, &shape); !s) return s;
-    if (shape.groups != shape.ic || shape.groups != shape.oc || shape.groups == 1) return Support::no("group: must equal both channel counts");
+    if (shape.groups == 1 || !hone::cpu::Depthwise::takes(isa(), shape)) return Support::no("group: of 1, 2, 4 or 8 channels with as many outputs");
     if (p.srcs[0].layout != Layout::kChannelsLast) return Support::no("layout: reads channels-last");
     return Support::yes();
   }
@@ -211,6 +220,7 @@ class ConvTranspose final : public CpuTactic {
 }  // namespace
 
 std::unique_ptr<Tactic> make_conv_igemm(Isa isa) { return std::make_unique<ConvIgemm>(isa); }
+std::unique_ptr<Tactic> make_conv_igemm_k512(Isa isa) { return std::make_unique<ConvIgemm>(isa, 512); }
 std::unique_ptr<Tactic> make_conv_depthwise(Isa isa) { return std::make_unique<ConvDepthwise>(isa); }
 std::unique_ptr<Tactic> make_conv_transpose(Isa isa) { return std::make_unique<ConvTranspose>(isa); }
 

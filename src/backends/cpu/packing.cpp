@@ -73,11 +73,12 @@ int64_t each_recurrent(Isa isa, std::string_view stem, const Shape& dims, const 
 bool is_conv(std::string_view stem) { return stem.substr(0, 4) == "conv"; }
 bool is_deconv(std::string_view stem) { return stem.substr(0, 6) == "deconv"; }
 
-/// Weights [c][1][kernel...] of "depthwise".
+/// Weights [c][channels of a group][kernel...] of "depthwise".
 hone::cpu::ConvShape depthwise_shape(const Shape& dims, const std::string& name) {
-  if (dims.size() < 3 || dims.size() > 5 || dims[1] != 1) unknown(name);
+  if (dims.size() < 3 || dims.size() > 5 || dims[1] < 1 || dims[0] % dims[1] != 0) unknown(name);
   hone::cpu::ConvShape s;
-  s.groups = s.ic = s.oc = dims[0];
+  s.ic = s.oc = dims[0];
+  s.groups = dims[0] / dims[1];
   for (size_t d = 2; d < dims.size(); ++d) s.kernel[3 - (dims.size() - d)] = dims[d];
   return s;
 }

@@ -31,6 +31,8 @@
 //     from_bits(i)       reinterpretation gather(p, i)               p[i[lane]]; i in elements, each inside
 //     the array
 //
+//     permute(v, i)              lane l of the result is lane i[l] of v; each i in [0, kWidth)
+//
 //     reduce_add(v)              fixed tree: halves are added until one lane is left (lane i + lane i + w/2)
 //     reduce_max(v) reduce_min(v)  the same tree with max/min above
 #pragma once

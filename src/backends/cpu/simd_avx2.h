@@ -104,6 +104,8 @@ HONE_INLINE Vec trunc(Vec a) { return {_mm256_round_ps(a.v, _MM_FROUND_TO_ZERO |
 
 HONE_INLINE Vec gather(const float* p, IVec i) { return {_mm256_i32gather_ps(p, i.v, 4)}; }
 
+HONE_INLINE Vec permute(Vec a, IVec i) { return {_mm256_permutevar8x32_ps(a.v, i.v)}; }
+
 HONE_INLINE float reduce_add(Vec a) {
   const __m128 h = _mm_add_ps(_mm256_castps256_ps128(a.v), _mm256_extractf128_ps(a.v, 1));
   const __m128 q = _mm_add_ps(h, _mm_movehl_ps(h, h));

@@ -99,6 +99,8 @@ HONE_INLINE Vec trunc(Vec a) { return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_Z
 
 HONE_INLINE Vec gather(const float* p, IVec i) { return {_mm512_i32gather_ps(i.v, p, 4)}; }
 
+HONE_INLINE Vec permute(Vec a, IVec i) { return {_mm512_permutexvar_ps(i.v, a.v)}; }
+
 HONE_INLINE float reduce_add(Vec a) {
   const __m256 w = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
   const __m128 h = _mm_add_ps(_mm256_castps256_ps128(w), _mm256_extractf128_ps(w, 1));

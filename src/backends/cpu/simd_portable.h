@@ -147,6 +147,14 @@ HONE_INLINE IVec to_int(Vec a) { return trunc_to_int(round(a)); }
 
 HONE_INLINE Vec gather(const float* p, IVec i) { return {F4{p[i.v[0]], p[i.v[1]], p[i.v[2]], p[i.v[3]]}}; }
 
+HONE_INLINE Vec permute(Vec a, IVec i) {
+#if defined(__clang__)
+  return {F4{a.v[i.v[0]], a.v[i.v[1]], a.v[i.v[2]], a.v[i.v[3]]}};
+#else
+  return {__builtin_shuffle(a.v, i.v)};
+#endif
+}
+
 HONE_INLINE float reduce_add(Vec a) { return (a.v[0] + a.v[2]) + (a.v[1] + a.v[3]); }
 HONE_INLINE float reduce_max(Vec a) {
   const auto pick = [](float x, float y) { return x > y ? x : y; };

@@ -14,7 +14,7 @@ namespace {
 constexpr int kMax = 512;
 struct SimdProbe {
   int width;
-  float row[21][kMax];
+  float row[23][kMax];
   int32_t irow[5][kMax];
   float sum, largest, smallest, fma, fnma;
   bool any_all;
@@ -116,6 +116,9 @@ TEST(Simd, every_isa_agrees_with_scalar_code) {
                               x >= y ? 1.F : 0.F,
                               std::isnan(x) || !(y < 0) ? 1.F : 0.F,
                               std::sqrt(x)};
+      EXPECT_TRUE(same(p->row[21][i], x));
+      const int second = i / p->width * p->width + 1;
+      EXPECT_TRUE(same(p->row[22][i], second < n ? a[static_cast<size_t>(second)] : 0.0F));
       for (int r = 0; r < 21; ++r) EXPECT_TRUE(same(p->row[r][i], want[r])) << "row " << r;
       EXPECT_EQ(p->irow[0][i], to_i32(std::nearbyint(x)));
       EXPECT_EQ(p->irow[1][i], to_i32(x));
@@ -140,7 +143,7 @@ TEST(Simd, masked_stores_and_loads_touch_only_their_lanes) {
   for (Isa isa : supported_isas())
     for (int n = 1; n < 40; ++n) {
       auto p = std::make_unique<SimdProbe>();
-      std::fill_n(&p->row[0][0], 21 * kMax, 7.0F);
+      std::fill_n(&p->row[0][0], 23 * kMax, 7.0F);
       // The arrays end exactly at n: AddressSanitizer sees a load past them.
       std::vector<float> a(n, 2.0F), b(n, 3.0F);
       probe(isa, a.data(), b.data(), n, *p);

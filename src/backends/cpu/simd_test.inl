@@ -31,6 +31,13 @@ HONE_NOINLINE void simd_probe(const float* a, const float* b, int n, SimdProbe& 
     put(18, select(ge(x, y), one, nil));
     put(19, select(is_nan(x) | ~(lt(y, nil)), one, nil));
     put(20, sqrt(x));
+    {
+      int32_t reversed[kWidth];
+      for (int l = 0; l < kWidth; ++l) reversed[l] = kWidth - 1 - l;
+      const Vec twice = permute(permute(x, load_i(reversed)), load_i(reversed));
+      put(21, twice);
+      put(22, keep(permute(x, set_i(1))));
+    }
     store_i_n(out.irow[0] + i, to_int(x), left);
     store_i_n(out.irow[1] + i, trunc_to_int(x), left);
     store_i_n(out.irow[2] + i, shl<3>(bits(x)) ^ shr<5>(bits(y)), left);

@@ -19,14 +19,31 @@ constexpr int64_t kMostLines = 64;  // kernel lines whose pointers fit the stack
 
 }  // namespace
 
+namespace {
+
+// Calls f(offset in ONNX weights, offset in packed weights) for every weight.
+template <typename F>
+void for_each_weight(const ConvShape& s, F&& f) {
+  const int64_t taps = s.taps(), group = s.ic / s.groups;
+  for (int64_t c = 0; c < s.oc; ++c)
+    for (int64_t i = 0; i < group; ++i)
+      for (int64_t t = 0; t < taps; ++t) f((c * group + i) * taps + t, (t * group + i) * s.oc + c);
+}
+
+}  // namespace
+
 void pack_depthwise_weights(const ConvShape& s, const float* weights, float* packed) {
-  for (int64_t c = 0; c < s.ic; ++c)
-    for (int64_t t = 0; t < s.taps(); ++t) packed[t * s.ic + c] = weights[c * s.taps() + t];
+  for_each_weight(s, [&](int64_t from, int64_t to) { packed[to] = weights[from]; });
 }
 
 void unpack_depthwise_weights(const ConvShape& s, const float* packed, float* weights) {
-  for (int64_t c = 0; c < s.ic; ++c)
-    for (int64_t t = 0; t < s.taps(); ++t) weights[c * s.taps() + t] = packed[t * s.ic + c];
+  for_each_weight(s, [&](int64_t from, int64_t to) { weights[from] = packed[to]; });
+}
+
+bool Depthwise::takes(Isa isa, const ConvShape& s) {
+  if (s.groups < 1 || s.ic != s.oc || s.ic % s.groups != 0) return false;
+  const int64_t group = s.ic / s.groups;
+  return group == 1 || ((group == 2 || group == 4 || group == 8) && group <= tile_kernels(isa).width);
 }
 
 Depthwise::Depthwise(Isa isa, const ConvShape& shape) : isa_(isa), shape_(shape) {
@@ -34,8 +51,8 @@ Depthwise::Depthwise(Isa isa, const ConvShape& shape) : isa_(isa), shape_(shape)
   if (s.src_stride == 0) s.src_stride = s.ic;
   if (s.dst_stride == 0) s.dst_stride = s.oc;
   // A multiply-add here moves about as much memory as it computes: a quarter of a product's speed.
-  const double work =
-      8.0 * static_cast<double>(s.batch * s.out_pixels()) * static_cast<double>(s.ic * s.taps());
+  const double work = 8.0 * static_cast<double>(s.batch * s.out_pixels()) *
+                      static_cast<double>(s.ic * s.taps() * (s.ic / s.groups));
   split_ = split_work(1, s.batch * s.out[0] * s.out[1], ceil_div(s.ic, kChannelRun), work, 1, 0);
 }
 
@@ -47,7 +64,9 @@ void Depthwise::run_chunk(const ConvArgs& args, int64_t chunk) const {
   const Epilogue& e = args.epilogue;
 
   DepthwiseSpan span;
+  const int64_t group = s.ic / s.groups;
   span.channels = s.ic;
+  span.group = group;
   span.width = s.in[2];
   span.kw = s.kernel[2];
   span.stride = s.stride[2];
@@ -92,7 +111,7 @@ void Depthwise::run_chunk(const ConvArgs& args, int64_t chunk) const {
           const int64_t iy = oy * s.stride[1] - s.pad[1] + y * s.dilation[1];
           if (iy < 0 || iy >= s.in[1]) continue;
           lines[span.n_lines] = args.src + ((image * s.in[0] + iz) * s.in[1] + iy) * s.in[2] * s.src_stride;
-          weights[span.n_lines] = args.weights + (z * s.kernel[1] + y) * s.kernel[2] * s.ic;
+          weights[span.n_lines] = args.weights + (z * s.kernel[1] + y) * s.kernel[2] * group * s.ic;
           ++span.n_lines;
         }
       }

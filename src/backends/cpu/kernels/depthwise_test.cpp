@@ -21,13 +21,14 @@ using testing::Three;
 void check(const ConvShape& s) {
   const int64_t src_stride = s.src_stride == 0 ? s.ic : s.src_stride;
   const int64_t dst_stride = s.dst_stride == 0 ? s.oc : s.dst_stride;
-  Guarded x(s.batch * s.in_pixels() * src_stride, 1), w(s.oc * s.taps()), packed(s.oc * s.taps(), 1),
-      bias(s.oc), add(s.batch * s.out_pixels() * s.oc, 1), scale(s.oc);
+  Guarded x(s.batch * s.in_pixels() * src_stride, 1), w(s.oc * s.taps() * (s.ic / s.groups)),
+      packed(w.size(), 1), bias(s.oc), add(s.batch * s.out_pixels() * s.oc, 1), scale(s.oc);
   fill(x.data(), x.size(), 1);
   fill(w.data(), w.size(), 2);
   fill(bias.data(), bias.size(), 3);
   fill(add.data(), add.size(), 4);
   fill(scale.data(), scale.size(), 5);
+  const int64_t depth = s.taps() * (s.ic / s.groups);
   const std::vector<double> sums = conv_reference(s, x.data(), w.data());
   pack_depthwise_weights(s, w.data(), packed.data());
   packed.check("packed weights");
@@ -42,6 +43,7 @@ void check(const ConvShape& s) {
   ThreadPool one(1), three(3);
   for (Isa isa : supported_isas())
     for (size_t l = 0; l < lists.size(); ++l) {
+      if (!Depthwise::takes(isa, s)) continue;
       SCOPED_TRACE(std::string(isa_name(isa)) + " list " + std::to_string(l));
       const Depthwise conv(isa, s);
       std::vector<float> first;
@@ -67,7 +69,7 @@ void check(const ConvShape& s) {
             if (l >= 2) want += add[p * s.oc + c];
             if (l == 0 || l == 2) want = std::min(1.5, std::max(-0.25, want));
             if (l == 2) want *= scale[c];
-            ASSERT_TRUE(close(got, want, sum_tolerance(s.taps() + 3, 3.0 + static_cast<double>(s.taps()))))
+            ASSERT_TRUE(close(got, want, sum_tolerance(depth + 3, 3.0 + static_cast<double>(depth))))
                 << "pixel " << p << " channel " << c;
           }
         if (first.empty()) first.assign(y.data(), y.data() + y.size());
@@ -111,6 +113,31 @@ TEST(Depthwise, many_lines_and_channels) {
   check(depthwise(1, 96, {1, 40, 40}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}));
   check(depthwise(1, 520, {1, 7, 7}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}));
   check(depthwise(1, 600, {1, 1, 200}, {1, 1, 5}, {1, 1, 1}, {1, 1, 1}, {0, 0, 2}, {0, 0, 2}));
+}
+
+TEST(Depthwise, small_groups) {
+  for (int64_t group : {2, 4, 8})
+    for (int64_t groups : {1, 3, 8})
+      for (int64_t w : {1, 4, 13})
+        for (int64_t stride : {1, 2})
+          check(make_conv(1, group * groups, group * groups, groups, {1, 5, w}, {1, 3, 3},
+                          {1, stride, stride}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}));
+  check(make_conv(2, 128, 128, 32, {1, 14, 14}, {1, 3, 3}, {1, 1, 1}, {1, 2, 2}, {0, 2, 2}, {0, 2, 2}));
+  check(make_conv(1, 24, 24, 6, {3, 4, 9}, {3, 1, 5}, {1, 1, 2}, {1, 1, 1}, {1, 0, 3}, {1, 0, 1}));
+}
+
+TEST(Depthwise, takes_says_which_groups) {
+  const auto shape = [](int64_t ic, int64_t oc, int64_t groups) {
+    return make_conv(1, ic, oc, groups, {1, 4, 4}, {1, 3, 3});
+  };
+  for (Isa isa : supported_isas()) {
+    EXPECT_TRUE(Depthwise::takes(isa, shape(7, 7, 7)));
+    EXPECT_TRUE(Depthwise::takes(isa, shape(12, 12, 3)));
+    EXPECT_EQ(Depthwise::takes(isa, shape(16, 16, 2)), isa != Isa::kPortable);
+    EXPECT_FALSE(Depthwise::takes(isa, shape(7, 14, 7)));
+    EXPECT_FALSE(Depthwise::takes(isa, shape(9, 9, 3)));
+    EXPECT_FALSE(Depthwise::takes(isa, shape(32, 32, 2)));
+  }
 }
 
 TEST(Depthwise, pixel_strides) {
