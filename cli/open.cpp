@@ -111,7 +111,8 @@ std::vector<std::pair<std::string, Shape>> shapes_for(const Request& request, co
             (near.empty() ? "the inputs are: " + list : "did you mean '" + near + "'?"));
     }
   std::vector<std::pair<std::string, Shape>> shapes;
-  for (const ProfileInfo& p : engine.info().profiles.front()) {
+  const EngineInfo info = engine.info();
+  for (const ProfileInfo& p : info.profiles.front()) {
     Shape shape = p.opt;
     if (const auto it = given.find(p.input); it != given.end())
       shape = it->second;
