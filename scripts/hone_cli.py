@@ -29,7 +29,7 @@ FIELDS = {
     "bench.p95_ms": "latency_ms.p95",
     "bench.p99_ms": "latency_ms.p99",
     "bench.p999_ms": "latency_ms.p99_9",
-    "bench.throughput": "throughput_per_s",
+    "bench.throughput": "runs_per_s",
     "bench.arena_bytes": "memory.arena_bytes",
     "bench.peak_rss_bytes": "memory.peak_rss_bytes",
 }

@@ -99,8 +99,7 @@ std::vector<Issue> check(const std::string& model_path, const BuildOptions& opti
     stage = "plan";
     builder::LowerOptions lowering;
     lowering.target = backends::Target::parse(options.target);
-    lowering.profile = head.profiles.front();
-    lowering.all_profiles = head.profiles;
+    lowering.profiles = head.profiles;
     lowering.strict_f32 = options.strict_f32;
     lowering.max_workspace = options.max_workspace;
     const engine::Engine engine = builder::lower(*model.graph, lowering);
