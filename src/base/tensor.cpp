@@ -142,7 +142,7 @@ Tensor Tensor::reshaped(Shape shape) const {
 Tensor Tensor::clone() const {
   if (!defined()) return {};
   Tensor t(dtype_, shape_);
-  std::memcpy(t.raw(), raw(), static_cast<size_t>(nbytes()));
+  if (numel_ != 0) std::memcpy(t.raw(), raw(), static_cast<size_t>(nbytes()));
   return t;
 }
 

@@ -11,6 +11,7 @@ namespace {
 using namespace test;
 using testing::HasSubstr;
 
+/// Views point into `bytes`, so they must outlive the result.
 ModelProto read(const std::string& bytes, const ReadLimits& limits = {}) {
   return read_model(bytes.data(), bytes.size(), limits);
 }
@@ -49,7 +50,8 @@ TEST(OnnxReader, PackedAndUnpackedNumbersAreTheSame) {
     for (const auto v : i) w.add_int32(5, v);
   }
   for (const std::string& text : {packed, unpacked}) {
-    const ModelProto m = read(with_graph(bytes_field(5, text)));
+    const std::string bytes = with_graph(bytes_field(5, text));
+    const ModelProto m = read(bytes);
     const TensorProto& t = m.graph.initializer.at(0);
     EXPECT_EQ(t.dims, dims);
     EXPECT_EQ(t.float_data, f);
@@ -66,8 +68,9 @@ TEST(OnnxReader, UnknownFieldsAndWireTypesAreSkipped) {
   w.add_int64(902, 1);
   w.add_string(903, "future");
   w.add_string(1, "ir_version as a string");
-  const ModelProto m =
-      read(extra + with_graph(bytes_field(1, node("Relu", {"x"}, {"y"}) + extra.substr(0, 16))));
+  const std::string bytes =
+      extra + with_graph(bytes_field(1, node("Relu", {"x"}, {"y"}) + extra.substr(0, 16)));
+  const ModelProto m = read(bytes);
   EXPECT_EQ(m.ir_version, 8);
   EXPECT_EQ(m.graph.node.at(0).op_type, "Relu");
 }
@@ -76,8 +79,9 @@ TEST(OnnxReader, RepeatedFieldsFollowProtobuf) {
   // The last scalar wins; messages merge.
   const std::string first = bytes_field(2, "a") + bytes_field(1, node("Relu", {"x"}, {"y"}));
   const std::string second = bytes_field(2, "b") + bytes_field(1, node("Abs", {"y"}, {"z"}));
-  const ModelProto m =
-      read(int_field(1, 3) + int_field(1, 9) + bytes_field(7, first) + bytes_field(7, second));
+  const std::string bytes =
+      int_field(1, 3) + int_field(1, 9) + bytes_field(7, first) + bytes_field(7, second);
+  const ModelProto m = read(bytes);
   EXPECT_EQ(m.ir_version, 9);
   EXPECT_EQ(m.graph.name, "b");
   ASSERT_EQ(m.graph.node.size(), 2u);
@@ -87,7 +91,8 @@ TEST(OnnxReader, RepeatedFieldsFollowProtobuf) {
 TEST(OnnxReader, TypesOfContainersAreKnownButNotRead) {
   std::string nested = bytes_field(1, int_field(1, 1));
   for (int i = 0; i < 100000; ++i) nested = bytes_field(4, bytes_field(1, nested.substr(0, 64)));
-  const ModelProto m = read(with_graph(bytes_field(11, bytes_field(1, "s") + bytes_field(2, nested))));
+  const std::string bytes = with_graph(bytes_field(11, bytes_field(1, "s") + bytes_field(2, nested)));
+  const ModelProto m = read(bytes);
   EXPECT_EQ(m.graph.input.at(0).type.kind, TypeProto::Kind::kSequence);
 }
 

@@ -54,9 +54,15 @@ void narrow(const std::vector<From>& from, Tensor* t) {
   }
 }
 
+/// The vector's bytes as they are.
+template <class T>
+void fill(const std::vector<T>& from, Tensor* t) {
+  if (!from.empty()) std::memcpy(t->raw(), from.data(), from.size() * sizeof(T));
+}
+
 void fill_from_int32(const std::vector<int32_t>& from, Tensor* t) {
   switch (t->dtype()) {
-    case DType::kI32: std::memcpy(t->raw(), from.data(), from.size() * 4); break;
+    case DType::kI32: fill(from, t); break;
     case DType::kI16: narrow<int16_t>(from, t); break;
     case DType::kI8: narrow<int8_t>(from, t); break;
     case DType::kU16:
@@ -200,15 +206,15 @@ Tensor load_tensor(const TensorProto& p, const WeightSource& source) {
   }
   Tensor t(dtype, p.dims);
   switch (field) {
-    case Field::kFloat: std::memcpy(t.raw(), p.float_data.data(), p.float_data.size() * 4); break;
-    case Field::kDouble: std::memcpy(t.raw(), p.double_data.data(), p.double_data.size() * 8); break;
-    case Field::kInt64: std::memcpy(t.raw(), p.int64_data.data(), p.int64_data.size() * 8); break;
+    case Field::kFloat: fill(p.float_data, &t); break;
+    case Field::kDouble: fill(p.double_data, &t); break;
+    case Field::kInt64: fill(p.int64_data, &t); break;
     case Field::kInt32: fill_from_int32(p.int32_data, &t); break;
     case Field::kUint64:
       if (dtype == DType::kU32) {
         narrow<uint32_t>(p.uint64_data, &t);
       } else {
-        std::memcpy(t.raw(), p.uint64_data.data(), p.uint64_data.size() * 8);
+        fill(p.uint64_data, &t);
       }
       break;
   }
