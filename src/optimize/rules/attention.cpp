@@ -172,11 +172,43 @@ ValueId with_heads(RuleContext& c) {
 // The Transpose of an operand may have other readers: it costs the same then.
 Pattern heads(const std::string& n) { return op("Transpose", {any(n + "4")}).where(swaps_heads).shared(); }
 
+// --- repeated keys and values ---
+
+// n4 [batch, heads, length, size] repeated to [batch, heads * r, length, size]: what grouped-query models do before the product.
+bool is_repeated(const RuleContext& c, const std::string& n) {
+  const ir::TypeInfo &a = c.type(n + "4"), &e = c.type(n + "5"), &r = c.type(n + "r");
+  if (!known(a) || a.rank() != 4 || !known(e) || e.rank() != 5 || !known(r) || r.rank() != 4) return false;
+  const Dims &from = *a.shape, &wide = *e.shape, &to = *r.shape;
+  return wide[0] == from[0] && wide[1] == from[1] && wide[3] == from[2] && wide[4] == from[3] && wide[2].is_const() && to[0] == from[0] &&
+         to[1] == from[1] * wide[2] && to[2] == from[2] && to[3] == from[3] && static_dim(c.type(n + "1"), 2) == 1;
+}
+
+std::string repeats_heads(const RuleContext& c) {
+  if (c.match.root->inputs.size() > 4 || c.match.root->has("q_num_heads")) return "a past, or operands of rank 3";
+  for (const char* n : {"k", "v"})
+    if (!is_repeated(c, n)) return "keys or values are not repeated heads";
+  return static_dim(c.type("k4"), 1) > 0 && c.type("k4").shape->at(1) == c.type("v4").shape->at(1) ? "" : "heads are not static or differ";
+}
+
+ValueId grouped(RuleContext& c) {
+  std::vector<ValueId> inputs = c.match.root->inputs;
+  inputs[1] = c.at("k4");
+  inputs[2] = c.at("v4");
+  return c.trial.value("Attention", inputs, c.match.root->attrs);
+}
+
+Pattern repeated(const std::string& n) {
+  const Pattern one = any_of({op("Unsqueeze", {any(n + "4")}).more_inputs().as(n + "1").shared(), op("Reshape", {any(n + "4")}).more_inputs().as(n + "1").shared()});
+  return op("Reshape", {op("Expand", {one}).more_inputs().as(n + "5").shared()}).more_inputs().as(n + "r").shared();
+}
+
 }  // namespace
 
 const Rules& attention_rules() {
   static const Rules rules = {
       {"attention", "softmax(q k^T * scale + mask) v -> Attention", Numerics::kReassociates, formula(), is_attention, attention},
+      {"attention_grouped", "keys and values repeated per group of heads -> Attention with fewer key heads", Numerics::kExact,
+       op("Attention", {any("q"), repeated("k"), repeated("v")}).more_inputs(), repeats_heads, grouped},
       {"attention_heads", "splitting into heads and merging back -> Attention on [batch, length, hidden]", Numerics::kExact,
        op("Reshape", {op("Transpose", {op("Attention", {heads("q"), heads("k"), heads("v")}).more_inputs().as("a")}).where(swaps_heads)})
            .more_inputs(),

@@ -100,6 +100,17 @@ TEST(Attention, WhatIsNotAttentionStays) {
   expect_unchanged(vector.text(), {"attention"});
 }
 
+TEST(Attention, RepeatedHeadsAreGroups) {
+  const auto text = [](const std::string& axis, const std::string& shape) {
+    return "graph \"\" (%q: f32[B,6,3,4], %k: f32[B,2,5,4], %v: f32[B,2,5,4]) {\n  const %a: i64[1] = {" + axis + "}\n  const %e: i64[5] = {" + shape +
+           "}\n  const %r: i64[4] = {0, 6, 5, 4}\n  %k1 = Unsqueeze(%k, %a)\n  %k2 = Expand(%k1, %e)\n  %k3 = Reshape(%k2, %r)\n  %v1 = Unsqueeze(%v, %a)\n"
+           "  %v2 = Expand(%v1, %e)\n  %v3 = Reshape(%v2, %r)\n  %y = Attention(%q, %k3, %v3) {scale = 0.5}\n  return %y\n}\n";
+  };
+  expect_ops(text("2", "1, 1, 3, 1, 1"), {"attention_grouped", "dead_code"}, "Attention");
+  // Heads in turn (k0 k1 k0 k1 ...) are another grouping.
+  expect_unchanged(text("1", "1, 3, 1, 1, 1"), {"attention_grouped"});
+}
+
 TEST(Attention, HeadsMoveInside) {
   expect_ops(
       "graph \"\" (%q: f32[B,S,8], %k: f32[B,T,8], %v: f32[B,T,12]) {\n  const %s: i64[4] = {0, 0, 2, 4}\n  const %sv: i64[4] = {0, 0, 2, 6}\n"

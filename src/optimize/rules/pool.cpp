@@ -69,6 +69,16 @@ std::string joins(const RuleContext& c, double neutral) {
 
 std::string joins_zero(const RuleContext& c) { return joins(c, 0.0); }
 
+// A written zero times an infinite weight is NaN, an implied one is nothing.
+std::string joins_conv(const RuleContext& c) {
+  if (const std::string why = joins_zero(c); !why.empty()) return why;
+  const ir::Value& w = c.graph.value(c.match.root->inputs[1]);
+  if (!w.is_const()) return "the weights are computed";
+  for (const double v : to_doubles(*w.data))
+    if (!std::isfinite(v)) return "a weight is not finite";
+  return "";
+}
+
 std::string joins_max(const RuleContext& c) {
   if (!is_float(c.type("x").dtype)) return "not a floating type";
   if (c.match.root->get_int("storage_order", 0) != 0) return "storage order";
@@ -133,7 +143,7 @@ Pattern pad() { return op("Pad", {x}).more_inputs().as("pad"); }
 
 const Rules& pool_rules() {
   static const Rules rules = {
-      {"pad_conv", "Pad with zeros in front of Conv", Numerics::kExact, op("Conv", {pad()}).more_inputs(), joins_zero, padded_node},
+      {"pad_conv", "Pad with zeros in front of Conv", Numerics::kExact, op("Conv", {pad()}).more_inputs(), joins_conv, padded_node},
       {"pad_max_pool", "Pad with -inf in front of MaxPool", Numerics::kExact, op("MaxPool", {pad()}), joins_max, padded_node},
       {"pad_average_pool", "Pad with zeros in front of AveragePool", Numerics::kExact, op("AveragePool", {pad()}), joins_average,
        padded_average},

@@ -15,6 +15,9 @@ TEST(Pads, JoinAConvolution) {
   const auto g = expect_ops(padded(kSpatial, "0", "Conv(%a, %w) {pads = [1, 0, 0, 1]}"), {"pad_conv"}, "Conv");
   EXPECT_EQ(g->nodes().front()->get_ints("pads"), (std::vector<int64_t>{2, 1, 1, 3}));
   expect_unchanged(padded(kSpatial, "1", "Conv(%a, %w)"), {"pad_conv"});
+  std::string infinite = padded(kSpatial, "0", "Conv(%a, %w)");
+  infinite.replace(infinite.find("7, 8}"), 5, "7, inf}");
+  expect_unchanged(infinite, {"pad_conv"});
   expect_unchanged(padded("0, 1, 0, 0, 0, 0, 0, 0", "0", "Neg(%a)"), {"pad_conv"});
   expect_unchanged(padded("1, 0, 0, 0, 0, 0, 0, 0", "0", "Conv(%a, %w)"), {"pad_conv"});
   expect_unchanged(padded("0, 0, -1, 0, 0, 0, 0, 0", "0", "Conv(%a, %w)"), {"pad_conv"});
