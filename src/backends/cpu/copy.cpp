@@ -1,5 +1,5 @@
-// Operators that only move elements to computable places: Concat, Split, Slice, Transpose, Expand, Tile,
-// DepthToSpace, SpaceToDepth. Each is a list of strided copies; any element type of whole bytes, any mix of
+// Operators that only move elements to computable places: Concat, Split, Slice, Transpose, Identity, Expand,
+// Tile, DepthToSpace, SpaceToDepth. Each is a list of strided copies; any element type of whole bytes, any mix of
 // layouts.
 #include <algorithm>
 #include <numeric>
@@ -109,6 +109,13 @@ std::string transpose(const Problem& p, std::vector<Move>& moves) {
   return "";
 }
 
+std::string identity(const Problem& p, std::vector<Move>& moves) {
+  const Operand &x = p.srcs[0], &y = p.dsts[0];
+  if (x.dims != y.dims) return "shape: source and result differ";
+  moves.push_back({0, 0, 0, 0, y.dims, strides_of(x), strides_of(y)});
+  return "";
+}
+
 std::string expand(const Problem& p, std::vector<Move>& moves) {
   const Operand &x = p.srcs[0], &y = p.dsts[0];
   if (x.dims.size() > y.dims.size()) return "shape: the source has more dimensions";
@@ -173,6 +180,7 @@ constexpr Mover kMovers[] = {{"Concat", concat},
                              {"Split", split},
                              {"Slice", slice},
                              {"Transpose", transpose},
+                             {"Identity", identity},
                              {"Expand", expand},
                              {"Tile", tile},
                              {"DepthToSpace", depth_space},

@@ -50,6 +50,13 @@ void run(const std::string& op, std::vector<Operand> srcs, std::vector<Operand> 
 
 constexpr DType kTypes[] = {DType::kF32, DType::kI64, DType::kU8, DType::kF16, DType::kBool};
 
+TEST(Copy, identity) {
+  for (const DType t : kTypes)
+    for (const Shape& dims : {Shape{}, Shape{7}, Shape{2, 5, 3, 9}, Shape{0, 3}, Shape{3, 70000}})
+      for (const Layout layout : {kPlain, dims.size() > 2 ? kLast : kPlain})
+        run("Identity", {operand(t, dims, layout)}, {operand(t, dims)}, {});
+}
+
 TEST(Copy, concat_of_layouts_axes_and_types) {
   for (const DType t : kTypes)
     for (int64_t axis = -4; axis < 4; ++axis)
