@@ -1,5 +1,6 @@
-// Elementwise operators that no pointwise program of floats covers: integer and f64 arithmetic, comparisons, logic. Broadcast sources, any
-// mix of layouts. Integers wrap, division truncates, division by zero is an error; NaN wins in Min and Max.
+// Elementwise operators that no pointwise program of floats covers: integer and f64 arithmetic, comparisons,
+// logic. Broadcast sources, any mix of layouts. Integers wrap, division truncates, division by zero is an
+// error; NaN wins in Min and Max.
 #include <cmath>
 #include <cstring>
 #include <string_view>
@@ -16,15 +17,21 @@ namespace {
 
 struct AddOp {
   template <class T>
-  T operator()(T a, T b) const { return ops::wrap_add(a, b); }
+  T operator()(T a, T b) const {
+    return ops::wrap_add(a, b);
+  }
 };
 struct SubOp {
   template <class T>
-  T operator()(T a, T b) const { return ops::wrap_sub(a, b); }
+  T operator()(T a, T b) const {
+    return ops::wrap_sub(a, b);
+  }
 };
 struct MulOp {
   template <class T>
-  T operator()(T a, T b) const { return ops::wrap_mul(a, b); }
+  T operator()(T a, T b) const {
+    return ops::wrap_mul(a, b);
+  }
 };
 struct DivOp {
   template <class T>
@@ -53,25 +60,34 @@ struct ModOp {
 };
 struct MaxOp {
   template <class T>
-  T operator()(T a, T b) const { return a > b || a != a ? a : b; }
+  T operator()(T a, T b) const {
+    return a > b || a != a ? a : b;
+  }
 };
 struct MinOp {
   template <class T>
-  T operator()(T a, T b) const { return a < b || a != a ? a : b; }
+  T operator()(T a, T b) const {
+    return a < b || a != a ? a : b;
+  }
 };
 struct NegOp {
   template <class T>
   T operator()(T a, T) const {
-    if constexpr (std::is_integral_v<T>) return ops::wrap_sub<T>(0, a);
-    else return -a;
+    if constexpr (std::is_integral_v<T>)
+      return ops::wrap_sub<T>(0, a);
+    else
+      return -a;
   }
 };
 struct AbsOp {
   template <class T>
   T operator()(T a, T) const {
-    if constexpr (std::is_floating_point_v<T>) return std::fabs(a);
-    else if constexpr (std::is_signed_v<T>) return a < 0 ? ops::wrap_sub<T>(0, a) : a;
-    else return a;
+    if constexpr (std::is_floating_point_v<T>)
+      return std::fabs(a);
+    else if constexpr (std::is_signed_v<T>)
+      return a < 0 ? ops::wrap_sub<T>(0, a) : a;
+    else
+      return a;
   }
 };
 struct SignOp {
@@ -85,27 +101,39 @@ struct SignOp {
 
 struct EqualOp {
   template <class T>
-  uint8_t operator()(T a, T b) const { return a == b; }
+  uint8_t operator()(T a, T b) const {
+    return a == b;
+  }
 };
 struct LessOp {
   template <class T>
-  uint8_t operator()(T a, T b) const { return a < b; }
+  uint8_t operator()(T a, T b) const {
+    return a < b;
+  }
 };
 struct LessOrEqualOp {
   template <class T>
-  uint8_t operator()(T a, T b) const { return a <= b; }
+  uint8_t operator()(T a, T b) const {
+    return a <= b;
+  }
 };
 struct GreaterOp {
   template <class T>
-  uint8_t operator()(T a, T b) const { return a > b; }
+  uint8_t operator()(T a, T b) const {
+    return a > b;
+  }
 };
 struct GreaterOrEqualOp {
   template <class T>
-  uint8_t operator()(T a, T b) const { return a >= b; }
+  uint8_t operator()(T a, T b) const {
+    return a >= b;
+  }
 };
 struct IsNaNOp {
   template <class T>
-  uint8_t operator()(T a, T) const { return a != a; }
+  uint8_t operator()(T a, T) const {
+    return a != a;
+  }
 };
 struct AndOp {
   uint8_t operator()(uint8_t a, uint8_t b) const { return static_cast<uint8_t>((a != 0) & (b != 0)); }
@@ -145,11 +173,14 @@ void row(const void* pa, int64_t sa, const void* pb, int64_t sb, void* pd, int64
   Out* dst = static_cast<Out*>(pd);
   const F fn;
   if (sa == 1 && sb == 1) {
-    fill_row<T>(dst, n, fn, [a](int64_t i) { return a[i]; }, [b](int64_t i) { return b[i]; });
+    fill_row<T>(
+        dst, n, fn, [a](int64_t i) { return a[i]; }, [b](int64_t i) { return b[i]; });
   } else if (sa == 1 && sb == 0) {
-    fill_row<T>(dst, n, fn, [a](int64_t i) { return a[i]; }, [v = *b](int64_t) { return v; });
+    fill_row<T>(
+        dst, n, fn, [a](int64_t i) { return a[i]; }, [v = *b](int64_t) { return v; });
   } else if (sa == 0 && sb == 1) {
-    fill_row<T>(dst, n, fn, [v = *a](int64_t) { return v; }, [b](int64_t i) { return b[i]; });
+    fill_row<T>(
+        dst, n, fn, [v = *a](int64_t) { return v; }, [b](int64_t i) { return b[i]; });
   } else {
     for (int64_t i = 0; i < n; ++i) dst[i] = fn(a[i * sa], b[i * sb]);
   }
@@ -192,7 +223,11 @@ RowFn logic(DType t) {
   return t == DType::kBool ? row<F, uint8_t, uint8_t> : nullptr;
 }
 
-RowFn is_nan(DType t) { return t == DType::kF32 ? row<IsNaNOp, float, uint8_t> : t == DType::kF64 ? row<IsNaNOp, double, uint8_t> : nullptr; }
+RowFn is_nan(DType t) {
+  return t == DType::kF32   ? row<IsNaNOp, float, uint8_t>
+         : t == DType::kF64 ? row<IsNaNOp, double, uint8_t>
+                            : nullptr;
+}
 
 enum class Form : uint8_t { kUnary, kBinary, kVariadic };
 
@@ -235,9 +270,14 @@ const Entry* find_entry(const Problem& p) {
 
 class ElementwisePrepared final : public Prepared {
  public:
-  explicit ElementwisePrepared(const Problem& p) : row_(find_entry(p)->pick(p.srcs[0].dtype)), in_(dtype_bits(p.srcs[0].dtype) / 8), out_(dtype_bits(p.dsts[0].dtype) / 8), single_(p.srcs.size() == 1) {
+  explicit ElementwisePrepared(const Problem& p)
+      : row_(find_entry(p)->pick(p.srcs[0].dtype)),
+        in_(dtype_bits(p.srcs[0].dtype) / 8),
+        out_(dtype_bits(p.dsts[0].dtype) / 8),
+        single_(p.srcs.size() == 1) {
     if (single_) loops_.emplace_back(p.dsts[0], std::array{&p.srcs[0], &p.srcs[0]});
-    for (size_t i = 1; i < p.srcs.size(); ++i) loops_.emplace_back(p.dsts[0], std::array{i == 1 ? &p.srcs[0] : &p.dsts[0], &p.srcs[i]});
+    for (size_t i = 1; i < p.srcs.size(); ++i)
+      loops_.emplace_back(p.dsts[0], std::array{i == 1 ? &p.srcs[0] : &p.dsts[0], &p.srcs[i]});
   }
 
   /// y = f(x0, x1), then y = f(y, xi): in the order of the sources.
@@ -269,11 +309,15 @@ class Elementwise final : public CpuTactic {
     const Shape& dims = p.dsts[0].dims;
     const Operand* lead = nullptr;
     for (const Operand& o : p.srcs)
-      if (o.present() && !o.constant && o.dims.size() == dims.size() && (lead == nullptr || numel(o.dims) > numel(lead->dims))) lead = &o;
+      if (o.present() && !o.constant && o.dims.size() == dims.size() &&
+          (lead == nullptr || numel(o.dims) > numel(lead->dims)))
+        lead = &o;
     const Layout layout = lead != nullptr && dims.size() >= 3 ? lead->layout : Layout::kPlain;
     for (Operand& o : p.srcs)
-      if (o.constant) o.layout = Layout::kPlain;
-      else if (o.dims == dims) o.layout = layout;
+      if (o.constant)
+        o.layout = Layout::kPlain;
+      else if (o.dims == dims)
+        o.layout = layout;
     p.dsts[0].layout = layout;
   }
 
@@ -282,19 +326,26 @@ class Elementwise final : public CpuTactic {
     if (e == nullptr) return Support::no("operator: not elementwise");
     if (!p.post.empty()) return Support::no("post-op: none here");
     const size_t n = p.srcs.size();
-    if (p.dsts.size() != 1 || (e->form == Form::kUnary && n != 1) || (e->form == Form::kBinary && n != 2) || n == 0) return Support::no("sources: wrong number");
+    if (p.dsts.size() != 1 || (e->form == Form::kUnary && n != 1) || (e->form == Form::kBinary && n != 2) ||
+        n == 0)
+      return Support::no("sources: wrong number");
     if (e->form == Form::kVariadic && n == 1) return Support::no("sources: one alone is a copy");
     for (size_t i = 0; i < n; ++i) {
       if (!p.srcs[i].present()) return Support::no("sources: one is absent");
       if (p.srcs[i].dtype != p.srcs[0].dtype) return Support::no("dtype: sources differ");
-      if (!pw_strides(p.srcs[i], p.dsts[0].dims)) return Support::no("shape: source " + std::to_string(i) + " does not broadcast to the result");
+      if (!pw_strides(p.srcs[i], p.dsts[0].dims))
+        return Support::no("shape: source " + std::to_string(i) + " does not broadcast to the result");
     }
-    if (p.dsts[0].dtype != (e->gives_bool ? DType::kBool : p.srcs[0].dtype)) return Support::no("dtype: of the result");
-    if (e->pick(p.srcs[0].dtype) == nullptr) return Support::no(std::string("dtype: ") + dtype_name(p.srcs[0].dtype));
+    if (p.dsts[0].dtype != (e->gives_bool ? DType::kBool : p.srcs[0].dtype))
+      return Support::no("dtype: of the result");
+    if (e->pick(p.srcs[0].dtype) == nullptr)
+      return Support::no(std::string("dtype: ") + dtype_name(p.srcs[0].dtype));
     return Support::yes();
   }
 
-  std::unique_ptr<Prepared> prepare(const Problem& p) const override { return std::make_unique<ElementwisePrepared>(p); }
+  std::unique_ptr<Prepared> prepare(const Problem& p) const override {
+    return std::make_unique<ElementwisePrepared>(p);
+  }
 
   /// Later sources of Min and Max are read after the result was written.
   bool in_place(const Problem& p, size_t src) const override {
@@ -306,6 +357,8 @@ class Elementwise final : public CpuTactic {
 }  // namespace
 
 /// Code without instruction-set levels of its own: one row, for every machine.
-std::unique_ptr<Tactic> make_elementwise(Isa isa) { return isa == Isa::kPortable ? std::make_unique<Elementwise>(isa) : nullptr; }
+std::unique_ptr<Tactic> make_elementwise(Isa isa) {
+  return isa == Isa::kPortable ? std::make_unique<Elementwise>(isa) : nullptr;
+}
 
 }  // namespace hone::backends::cpu

@@ -1,8 +1,9 @@
-// Resize in either layout. In memory order the dimensions are: those before the last one that changes size (`rows`, each output row a
-// weighted sum of input rows), that one (`across`), and the rest (`inner`, kept as it is: the channels of channels-last).
+// Resize in either layout. In memory order the dimensions are: those before the last one that changes size
+// (`rows`, each output row a weighted sum of input rows), that one (`across`), and the rest (`inner`, kept as
+// it is: the channels of channels-last).
 //
-// Scales and crops are floats, which a problem does not carry: tables of indices and weights are made at the first run and kept while those
-// inputs stay the same, which constants do.
+// Scales and crops are floats, which a problem does not carry: tables of indices and weights are made at the
+// first run and kept while those inputs stay the same, which constants do.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -27,13 +28,18 @@ using ops::ResizeTaps;
 enum Input : size_t { kX, kRoi, kScales, kSizes };
 
 /// An empty tensor means absent.
-bool given(const Problem& p, size_t i) { return i < p.num_anchor_srcs && p.srcs[i].present() && numel(p.srcs[i].dims) > 0; }
+bool given(const Problem& p, size_t i) {
+  return i < p.num_anchor_srcs && p.srcs[i].present() && numel(p.srcs[i].dims) > 0;
+}
 
 std::optional<ResizeOptions> read_options(const Problem& p) {
-  const auto text = [&](const char* name, const char* fallback) { return ir::attr_string(p.attrs, name, fallback); };
+  const auto text = [&](const char* name, const char* fallback) {
+    return ir::attr_string(p.attrs, name, fallback);
+  };
   const auto mode = ops::parse_resize_mode(text("mode", "nearest"));
   const auto nearest = ops::parse_resize_nearest(text("nearest_mode", "round_prefer_floor"));
-  const auto coordinates = ops::parse_resize_coordinates(text("coordinate_transformation_mode", "half_pixel"));
+  const auto coordinates =
+      ops::parse_resize_coordinates(text("coordinate_transformation_mode", "half_pixel"));
   if (!mode || !nearest || !coordinates) return std::nullopt;
   ResizeOptions o;
   o.mode = *mode;
@@ -60,7 +66,9 @@ std::optional<std::vector<size_t>> read_axes(const Problem& p) {
   return axes;
 }
 
-[[noreturn]] void bad_data(const std::string& message) { throw Error(ErrorCode::kInvalidData, "Resize: " + message); }
+[[noreturn]] void bad_data(const std::string& message) {
+  throw Error(ErrorCode::kInvalidData, "Resize: " + message);
+}
 
 /// What an input says at run time.
 struct Parameters {
@@ -99,33 +107,38 @@ std::vector<ResizeAxis> bind_axes(const Problem& p, const ResizeOptions& o, cons
     if (!in.sizes.empty()) {
       a.from_sizes = policy == "stretch";
       a.scale = common;
-      a.out = a.from_sizes ? in.sizes[i] : static_cast<int64_t>(std::floor(common * static_cast<double>(a.in) + 0.5));
+      a.out = a.from_sizes ? in.sizes[i]
+                           : static_cast<int64_t>(std::floor(common * static_cast<double>(a.in) + 0.5));
     } else {
       a.from_sizes = false;
       a.scale = static_cast<double>(in.scales[i]);
       const double extent = a.scale * (crop ? a.roi_end - a.roi_start : 1.0);
-      if (!(a.scale > 0) || !(std::fabs(extent) < 1e12)) bad_data("scale " + std::to_string(a.scale) + " of dimension " + std::to_string(at[i]) + " is out of range");
-      a.out = static_cast<int64_t>(std::floor(static_cast<float>(a.in) * static_cast<float>(extent)));  // in f32, as every runtime has it
+      if (!(a.scale > 0) || !(std::fabs(extent) < 1e12))
+        bad_data("scale " + std::to_string(a.scale) + " of dimension " + std::to_string(at[i]) +
+                 " is out of range");
+      a.out = static_cast<int64_t>(std::floor(
+          static_cast<float>(a.in) * static_cast<float>(extent)));  // in f32, as every runtime has it
     }
   }
   for (size_t d = 0; d < all.size(); ++d)
     if (all[d].out != p.dsts[0].dims[d])
-      bad_data("dimension " + std::to_string(d) + " becomes " + std::to_string(all[d].out) + ", the plan has " + std::to_string(p.dsts[0].dims[d]));
+      bad_data("dimension " + std::to_string(d) + " becomes " + std::to_string(all[d].out) +
+               ", the plan has " + std::to_string(p.dsts[0].dims[d]));
   return all;
 }
 
 /// Sampling tables in memory order.
 struct Tables {
-  std::vector<ResizeTaps> rows;       ///< of the dimensions before `across`
-  std::vector<int64_t> row_extents;   ///< of the output
-  std::vector<int64_t> row_strides;   ///< of the input, in elements
+  std::vector<ResizeTaps> rows;      ///< of the dimensions before `across`
+  std::vector<int64_t> row_extents;  ///< of the output
+  std::vector<int64_t> row_strides;  ///< of the input, in elements
   int64_t n_rows = 1, in = 1, out = 1, inner = 1;
   ResizeTaps across;
-  int taps = 1;                       ///< most taps of an output of `across`
-  std::vector<int32_t> index;         ///< [taps][out]
-  std::vector<float> weight;          ///< [taps][out]; 0 fills up
-  std::vector<int64_t> outside;       ///< outputs of `across` without taps
-  int64_t repeat = 0;                 ///< nearest: output i takes input i / repeat, or 0
+  int taps = 1;                  ///< most taps of an output of `across`
+  std::vector<int32_t> index;    ///< [taps][out]
+  std::vector<float> weight;     ///< [taps][out]; 0 fills up
+  std::vector<int64_t> outside;  ///< outputs of `across` without taps
+  int64_t repeat = 0;            ///< nearest: output i takes input i / repeat, or 0
 
   Tables(const Problem& p, const ResizeOptions& options, const Parameters& in_values) {
     const std::vector<ResizeAxis> axes = bind_axes(p, options, in_values);
@@ -170,14 +183,16 @@ struct Tables {
 
   void spread_taps(bool nearest) {
     for (int64_t o = 0; o < out; ++o) {
-      const auto count = static_cast<int>(across.begin[static_cast<size_t>(o) + 1] - across.begin[static_cast<size_t>(o)]);
+      const auto count =
+          static_cast<int>(across.begin[static_cast<size_t>(o) + 1] - across.begin[static_cast<size_t>(o)]);
       taps = std::max(taps, count);
       if (count == 0) outside.push_back(o);
     }
     index.assign(static_cast<size_t>(taps * out), 0);
     weight.assign(static_cast<size_t>(taps * out), 0.0F);
     for (int64_t o = 0; o < out; ++o) {
-      const int64_t begin = across.begin[static_cast<size_t>(o)], end = across.begin[static_cast<size_t>(o) + 1];
+      const int64_t begin = across.begin[static_cast<size_t>(o)],
+                    end = across.begin[static_cast<size_t>(o) + 1];
       for (int64_t t = begin; t < end; ++t) {
         const auto at = static_cast<size_t>((t - begin) * out + o);
         index[at] = static_cast<int32_t>(across.index[static_cast<size_t>(t)]);
@@ -245,25 +260,32 @@ class ResizePrepared final : public Prepared {
         workers_(ThreadPool::process().n_threads()),
         blend_(HONE_PICK_ISA(isa, blend_rows)),
         sample_(HONE_PICK_ISA(isa, sample_row)) {
-    value_ = ops::convert(Tensor::f32_scalar(ir::attr_float(p.attrs, "extrapolation_value", 0.0F)), p.srcs[kX].dtype);
+    value_ = ops::convert(Tensor::f32_scalar(ir::attr_float(p.attrs, "extrapolation_value", 0.0F)),
+                          p.srcs[kX].dtype);
     for (const int64_t d : p.srcs[kX].dims) longest_ = std::max(longest_, d);
   }
 
-  int64_t workspace_bytes() const override { return options_.mode == ResizeMode::kNearest ? 0 : workers_ * scratch_bytes(); }
+  int64_t workspace_bytes() const override {
+    return options_.mode == ResizeMode::kNearest ? 0 : workers_ * scratch_bytes();
+  }
 
   void run(const RunArgs& args) const override {
     if (total_ == 0) return;
     const std::shared_ptr<const Tables> tables = bind(args);
     const Tables& t = *tables;
-    const int64_t row = t.out * t.inner, grain = row_grain(row * (options_.mode == ResizeMode::kNearest ? 1 : 2 * t.taps), 32768);
-    args.pool->parallel_for(
-        (t.n_rows + grain - 1) / grain,
-        [&](int64_t chunk, int worker) {
-          const int64_t begin = chunk * grain, end = std::min(t.n_rows, begin + grain);
-          if (options_.mode == ResizeMode::kNearest) move_rows(args, t, begin, end);
-          else filter_rows(args, t, begin, end, reinterpret_cast<float*>(static_cast<char*>(args.workspace) + worker * scratch_bytes()));
-        },
-        std::min(args.max_threads, workers_));
+    const int64_t row = t.out * t.inner,
+                  grain = row_grain(row * (options_.mode == ResizeMode::kNearest ? 1 : 2 * t.taps), 32768);
+    args.pool->parallel_for((t.n_rows + grain - 1) / grain,
+                            [&](int64_t chunk, int worker) {
+                              const int64_t begin = chunk * grain, end = std::min(t.n_rows, begin + grain);
+                              if (options_.mode == ResizeMode::kNearest)
+                                move_rows(args, t, begin, end);
+                              else
+                                filter_rows(args, t, begin, end,
+                                            reinterpret_cast<float*>(static_cast<char*>(args.workspace) +
+                                                                     worker * scratch_bytes()));
+                            },
+                            std::min(args.max_threads, workers_));
   }
 
  private:
@@ -271,7 +293,8 @@ class ResizePrepared final : public Prepared {
 
   std::shared_ptr<const Tables> bind(const RunArgs& args) const {
     Parameters now;
-    if (options_.coordinates == ResizeCoordinates::kTfCropAndResize) now.roi = read_input<float>(p_, args, kRoi);
+    if (options_.coordinates == ResizeCoordinates::kTfCropAndResize)
+      now.roi = read_input<float>(p_, args, kRoi);
     now.sizes = read_input<int64_t>(p_, args, kSizes);
     if (now.sizes.empty()) now.scales = read_input<float>(p_, args, kScales);
     const std::lock_guard lock(mutex_);
@@ -306,7 +329,9 @@ class ResizePrepared final : public Prepared {
   }
 
   void move_row(const char* row, char* dst, const Tables& t) const {
-    const auto as = [&]<class T>(T*) { gather_row(reinterpret_cast<const T*>(row), reinterpret_cast<T*>(dst), t); };
+    const auto as = [&]<class T>(T*) {
+      gather_row(reinterpret_cast<const T*>(row), reinterpret_cast<T*>(dst), t);
+    };
     const int64_t bytes = t.inner * width_;
     switch (bytes) {
       case 1: return as(static_cast<uint8_t*>(nullptr));
@@ -321,11 +346,13 @@ class ResizePrepared final : public Prepared {
         break;
       default: break;
     }
-    for (int64_t o = 0; o < t.out; ++o) std::memcpy(dst + o * bytes, row + t.index[static_cast<size_t>(o)] * bytes, static_cast<size_t>(bytes));
+    for (int64_t o = 0; o < t.out; ++o)
+      std::memcpy(dst + o * bytes, row + t.index[static_cast<size_t>(o)] * bytes, static_cast<size_t>(bytes));
   }
 
   void fill(char* dst, int64_t count) const {
-    for (int64_t i = 0; i < count; ++i) std::memcpy(dst + i * width_, value_.raw(), static_cast<size_t>(width_));
+    for (int64_t i = 0; i < count; ++i)
+      std::memcpy(dst + i * width_, value_.raw(), static_cast<size_t>(width_));
   }
 
   /// Linear and cubic.
@@ -352,16 +379,20 @@ class ResizePrepared final : public Prepared {
           blend_(blended, rows.data(), weights.data(), static_cast<int>(rows.size()), t.in);
           row = blended;
         }
-        if (t.across.identity) std::copy_n(row, t.out, dst);
-        else sample_(dst, row, t.index.data(), t.weight.data(), t.taps, t.out);
+        if (t.across.identity)
+          std::copy_n(row, t.out, dst);
+        else
+          sample_(dst, row, t.index.data(), t.weight.data(), t.taps, t.out);
       }
       for (const int64_t o : t.outside) std::fill_n(dst + o * t.inner, t.inner, value);
     }
   }
 
   /// Every tap of rows and across at once: inner values stay together.
-  void blend_pixel(const float* src, const Tables& t, const RowTaps& taps, int64_t o, float* dst, std::vector<const float*>* rows, std::vector<float>* weights) const {
-    const auto begin = static_cast<size_t>(t.across.begin[static_cast<size_t>(o)]), end = static_cast<size_t>(t.across.begin[static_cast<size_t>(o) + 1]);
+  void blend_pixel(const float* src, const Tables& t, const RowTaps& taps, int64_t o, float* dst,
+                   std::vector<const float*>* rows, std::vector<float>* weights) const {
+    const auto begin = static_cast<size_t>(t.across.begin[static_cast<size_t>(o)]),
+               end = static_cast<size_t>(t.across.begin[static_cast<size_t>(o) + 1]);
     if (begin == end) return;  // outside
     rows->clear();
     weights->clear();
@@ -370,8 +401,10 @@ class ResizePrepared final : public Prepared {
         rows->push_back(src + taps.offsets[i] + t.across.index[k] * t.inner);
         weights->push_back(static_cast<float>(taps.weights[i] * t.across.weight[k]));
       }
-    if (rows->size() == 1 && weights->front() == 1) std::copy_n(rows->front(), t.inner, dst);
-    else blend_(dst, rows->data(), weights->data(), static_cast<int>(rows->size()), t.inner);
+    if (rows->size() == 1 && weights->front() == 1)
+      std::copy_n(rows->front(), t.inner, dst);
+    else
+      blend_(dst, rows->data(), weights->data(), static_cast<int>(rows->size()), t.inner);
   }
 
   Problem p_;
@@ -397,26 +430,32 @@ class Resize final : public CpuTactic {
     if (p.srcs.empty() || !p.srcs[kX].present() || p.dsts.empty()) return Support::no("sources: none");
     const Operand& x = p.srcs[kX];
     if (!p.post.empty()) return Support::no("post-op: Resize takes none");
-    if (x.dims.empty() || x.dims.size() != p.dsts[0].dims.size()) return Support::no("rank: a scalar, or source and result differ");
+    if (x.dims.empty() || x.dims.size() != p.dsts[0].dims.size())
+      return Support::no("rank: a scalar, or source and result differ");
     if (x.dtype != p.dsts[0].dtype) return Support::no("dtype: source and result differ");
     if (x.layout != p.dsts[0].layout) return Support::no("layout: source and result differ");
     const auto options = read_options(p);
     if (!options) return Support::no("mode: mode, nearest_mode or coordinate_transformation_mode is unknown");
-    if (options->mode == ResizeMode::kNearest ? dtype_bits(x.dtype) % 8 != 0 || dtype_bits(x.dtype) > 64 || dtype_bits(x.dtype) == 0 : x.dtype != DType::kF32)
+    if (options->mode == ResizeMode::kNearest
+            ? dtype_bits(x.dtype) % 8 != 0 || dtype_bits(x.dtype) > 64 || dtype_bits(x.dtype) == 0
+            : x.dtype != DType::kF32)
       return Support::no(std::string("dtype: ") + dtype_name(x.dtype) + " in this mode");
     const std::string policy = ir::attr_string(p.attrs, "keep_aspect_ratio_policy", "stretch");
-    if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller") return Support::no("keep_aspect_ratio_policy: '" + policy + "'");
+    if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+      return Support::no("keep_aspect_ratio_policy: '" + policy + "'");
     const auto axes = read_axes(p);
     if (!axes) return Support::no("axes: out of range or named twice");
     const auto n = static_cast<int64_t>(axes->size());
     if (given(p, kSizes)) {
-      if (p.srcs[kSizes].dtype != DType::kI64 || numel(p.srcs[kSizes].dims) != n) return Support::no("sizes: not one i64 an axis");
+      if (p.srcs[kSizes].dtype != DType::kI64 || numel(p.srcs[kSizes].dims) != n)
+        return Support::no("sizes: not one i64 an axis");
     } else if (!given(p, kScales)) {
       return Support::no("scales: neither scales nor sizes");
     } else if (p.srcs[kScales].dtype != DType::kF32 || numel(p.srcs[kScales].dims) != n) {
       return Support::no("scales: not one f32 an axis");
     }
-    if (options->coordinates == ResizeCoordinates::kTfCropAndResize && (!given(p, kRoi) || p.srcs[kRoi].dtype != DType::kF32 || numel(p.srcs[kRoi].dims) != 2 * n))
+    if (options->coordinates == ResizeCoordinates::kTfCropAndResize &&
+        (!given(p, kRoi) || p.srcs[kRoi].dtype != DType::kF32 || numel(p.srcs[kRoi].dims) != 2 * n))
       return Support::no("roi: not two f32 an axis");
     for (const int64_t d : x.dims) {
       if (d == 0 && numel(p.dsts[0].dims) > 0) return Support::no("shape: nothing to resize from");
@@ -424,7 +463,9 @@ class Resize final : public CpuTactic {
     }
     return Support::yes();
   }
-  std::unique_ptr<Prepared> prepare(const Problem& p) const override { return std::make_unique<ResizePrepared>(p, isa()); }
+  std::unique_ptr<Prepared> prepare(const Problem& p) const override {
+    return std::make_unique<ResizePrepared>(p, isa());
+  }
 };
 
 }  // namespace

@@ -1,8 +1,9 @@
-// LSTM, GRU and RNN in f32: the input part of every step as one matrix product, then a product with packed recurrent weights and a fused
-// cell per step.
+// LSTM, GRU and RNN in f32: the input part of every step as one matrix product, then a product with packed
+// recurrent weights and a fused cell per step.
 //
-// Work split: where a step is small, one piece is a direction and a block of batch entries, which walks through time alone; where it is
-// large, directions follow each other and each step's product is shared. Which of the two depends on sizes only.
+// Work split: where a step is small, one piece is a direction and a block of batch entries, which walks
+// through time alone; where it is large, directions follow each other and each step's product is shared.
+// Which of the two depends on sizes only.
 #include <algorithm>
 #include <cctype>
 #include <cstring>
@@ -45,7 +46,9 @@ struct Layer {
   bool backward(int64_t d) const { return reverse || d == 1; }
   int64_t x_row(int64_t t, int64_t b) const { return batch_first ? b * steps + t : t * batch + b; }
   int64_t state_row(int64_t d, int64_t b) const { return batch_first ? b * directions + d : d * batch + b; }
-  int64_t y_row(int64_t t, int64_t d, int64_t b) const { return batch_first ? (b * steps + t) * directions + d : (t * directions + d) * batch + b; }
+  int64_t y_row(int64_t t, int64_t d, int64_t b) const {
+    return batch_first ? (b * steps + t) * directions + d : (t * directions + d) * batch + b;
+  }
 };
 
 struct FunctionRow {
@@ -76,16 +79,22 @@ Support read_functions(const Problem& p, Layer* l) {
   const size_t each = l->cell == Cell::kLstm ? 3 : l->cell == Cell::kGru ? 2 : 1;
   const auto need = each * static_cast<size_t>(l->directions);
   if (names.empty())
-    for (size_t i = 0; i < need; ++i) names.push_back(l->cell != Cell::kRnn && i % each == 0 ? "sigmoid" : "tanh");
+    for (size_t i = 0; i < need; ++i)
+      names.push_back(l->cell != Cell::kRnn && i % each == 0 ? "sigmoid" : "tanh");
   // RNN's schema default names two functions whatever the direction.
   if (l->cell == Cell::kRnn && need == 1 && names.size() == 2) names.resize(1);
-  if (names.size() != need) return Support::no("activations: " + std::to_string(names.size()) + " functions, needs " + std::to_string(need));
-  const std::vector<float> alphas = ir::attr_floats(p.attrs, "activation_alpha"), betas = ir::attr_floats(p.attrs, "activation_beta");
+  if (names.size() != need)
+    return Support::no("activations: " + std::to_string(names.size()) + " functions, needs " +
+                       std::to_string(need));
+  const std::vector<float> alphas = ir::attr_floats(p.attrs, "activation_alpha"),
+                           betas = ir::attr_floats(p.attrs, "activation_beta");
   size_t next_alpha = 0, next_beta = 0;
   for (const std::string& given : names) {
     std::string name = given;
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const auto* row = std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const FunctionRow& r) { return name == r.name; });
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const auto* row = std::find_if(std::begin(kFunctions), std::end(kFunctions),
+                                   [&](const FunctionRow& r) { return name == r.name; });
     if (row == std::end(kFunctions)) return Support::no("activations: unknown function '" + given + "'");
     CellFunction f{row->kind, row->alpha, row->beta};
     if (row->params >= 1 && next_alpha < alphas.size()) f.alpha = alphas[next_alpha++];
@@ -102,7 +111,8 @@ Support read_layer(const Problem& p, Layer* l) {
   l->cell = p.op == "LSTM" ? Cell::kLstm : p.op == "GRU" ? Cell::kGru : Cell::kRnn;
   l->gates = l->cell == Cell::kLstm ? 4 : l->cell == Cell::kGru ? 3 : 1;
   const std::string direction = ir::attr_string(p.attrs, "direction", "forward");
-  if (direction != "forward" && direction != "reverse" && direction != "bidirectional") return Support::no("direction: '" + direction + "'");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+    return Support::no("direction: '" + direction + "'");
   l->reverse = direction == "reverse";
   l->directions = direction == "bidirectional" ? 2 : 1;
   l->batch_first = ir::attr_int(p.attrs, "layout", 0) != 0;
@@ -118,9 +128,12 @@ Support read_layer(const Problem& p, Layer* l) {
   l->hidden = p.srcs[kR].dims[2];
   const int64_t d = l->directions, n = l->columns(), h = l->hidden;
   const Shape state = l->batch_first ? Shape{l->batch, d, h} : Shape{d, l->batch, h};
-  const std::pair<size_t, Shape> want[] = {{kW, {d, n, l->input}}, {kR, {d, n, h}}, {kB, {d, 2 * n}}, {kLens, {l->batch}}, {kH0, state}, {kC0, state}, {kP, {d, 3 * h}}};
+  const std::pair<size_t, Shape> want[] = {{kW, {d, n, l->input}}, {kR, {d, n, h}}, {kB, {d, 2 * n}},
+                                           {kLens, {l->batch}},    {kH0, state},    {kC0, state},
+                                           {kP, {d, 3 * h}}};
   for (const auto& [i, dims] : want)
-    if (has(p, i) && p.srcs[i].dims != dims) return Support::no("shape: source " + std::to_string(i) + " does not fit X and R");
+    if (has(p, i) && p.srcs[i].dims != dims)
+      return Support::no("shape: source " + std::to_string(i) + " does not fit X and R");
   return read_functions(p, l);
 }
 
@@ -175,11 +188,13 @@ class RnnPrepared final : public Prepared {
     const auto* r = f32(args, kR);
     if (packs_w_) {
       for (int64_t d = 0; d < l_.directions; ++d)
-        hone::cpu::pack_b(isa_, w + d * l_.columns() * l_.input, l_.input, true, l_.input, l_.columns(), s.w + d * w_floats_);
+        hone::cpu::pack_b(isa_, w + d * l_.columns() * l_.input, l_.input, true, l_.input, l_.columns(),
+                          s.w + d * w_floats_);
       w = s.w;
     }
     if (packs_r_) {
-      for (int64_t d = 0; d < l_.directions; ++d) pack_recurrent(r + d * l_.columns() * l_.hidden, s.r + d * r_floats_);
+      for (int64_t d = 0; d < l_.directions; ++d)
+        pack_recurrent(r + d * l_.columns() * l_.hidden, s.r + d * r_floats_);
       r = s.r;
     }
     clear_ends(args, lens);
@@ -189,26 +204,32 @@ class RnnPrepared final : public Prepared {
     } else {
       args.pool->parallel_for(
           l_.directions * blocks_,
-          [&](int64_t chunk, int worker) { walk<false>(args, s, r + chunk / blocks_ * r_floats_, lens, chunk / blocks_, chunk % blocks_, worker); }, workers);
+          [&](int64_t chunk, int worker) {
+            walk<false>(args, s, r + chunk / blocks_ * r_floats_, lens, chunk / blocks_, chunk % blocks_,
+                        worker);
+          },
+          workers);
     }
   }
 
  private:
-  static constexpr int64_t kBlock = 16;                ///< batch entries of a piece
-  static constexpr int64_t kSharedStep = 1024 * 1024;  ///< multiply-adds of a step that are worth a meeting of threads
+  static constexpr int64_t kBlock = 16;  ///< batch entries of a piece
+  static constexpr int64_t kSharedStep =
+      1024 * 1024;  ///< multiply-adds of a step that are worth a meeting of threads
 
   struct Space {
-    float *w, *r;          ///< packed, where the weights are no constants
-    float *xw, *bias;      ///< [directions][steps * batch][columns], [directions][columns]
+    float *w, *r;           ///< packed, where the weights are no constants
+    float *xw, *bias;       ///< [directions][steps * batch][columns], [directions][columns]
     float *h, *c, *q, *rh;  ///< [directions][batch][hidden or columns]
-    char *project, *step;  ///< the products' own
+    char *project, *step;   ///< the products' own
     int64_t bytes;
   };
 
   /// A worker's share of Space::step: products of different sizes take turns in it.
   int64_t step_bytes() const {
     int64_t bytes = 0;
-    for (const StepProducts& p : products_) bytes = std::max({bytes, p.all.workspace_bytes(1), p.candidate.workspace_bytes(1)});
+    for (const StepProducts& p : products_)
+      bytes = std::max({bytes, p.all.workspace_bytes(1), p.candidate.workspace_bytes(1)});
     return (bytes + 63) / 64 * 64;
   }
 
@@ -231,7 +252,9 @@ class RnnPrepared final : public Prepared {
   }
 
   static const float* f32(const RunArgs& args, size_t i) { return static_cast<const float*>(args.srcs[i]); }
-  float* out(const RunArgs& args, size_t i) const { return wants_[i] ? static_cast<float*>(args.dsts[i]) : nullptr; }
+  float* out(const RunArgs& args, size_t i) const {
+    return wants_[i] ? static_cast<float*>(args.dsts[i]) : nullptr;
+  }
 
   std::vector<int64_t> read_lens(const RunArgs& args) const {
     std::vector<int64_t> lens(static_cast<size_t>(l_.batch), l_.steps);
@@ -239,7 +262,8 @@ class RnnPrepared final : public Prepared {
     for (size_t b = 0; b < lens.size(); ++b) {
       lens[b] = static_cast<const int32_t*>(args.srcs[kLens])[b];
       if (lens[b] < 0 || lens[b] > l_.steps)
-        throw Error(ErrorCode::kInvalidData, "sequence_lens holds " + std::to_string(lens[b]) + " at " + std::to_string(b) + ", the input has " +
+        throw Error(ErrorCode::kInvalidData, "sequence_lens holds " + std::to_string(lens[b]) + " at " +
+                                                 std::to_string(b) + ", the input has " +
                                                  std::to_string(l_.steps) + " steps");
     }
     return lens;
@@ -257,7 +281,8 @@ class RnnPrepared final : public Prepared {
     if (y == nullptr) return;
     for (int64_t b = 0; b < l_.batch; ++b)
       for (int64_t t = lens[static_cast<size_t>(b)]; t < l_.steps; ++t)
-        for (int64_t d = 0; d < l_.directions; ++d) std::fill_n(y + l_.y_row(t, d, b) * l_.hidden, l_.hidden, 0.0F);
+        for (int64_t d = 0; d < l_.directions; ++d)
+          std::fill_n(y + l_.y_row(t, d, b) * l_.hidden, l_.hidden, 0.0F);
   }
 
   /// Both biases go into the input part, but for the one that linear_before_reset multiplies.
@@ -286,7 +311,8 @@ class RnnPrepared final : public Prepared {
 
   /// One product of a step: shared by the pool, or all of it here.
   template <bool kShared>
-  void multiply(const RunArgs& args, const Gemm& gemm, const float* a, const float* b, float* c, char* scratch, int worker) const {
+  void multiply(const RunArgs& args, const Gemm& gemm, const float* a, const float* b, float* c,
+                char* scratch, int worker) const {
     GemmArgs g;
     g.a = a;
     g.lda = l_.hidden;
@@ -303,8 +329,10 @@ class RnnPrepared final : public Prepared {
 
   /// All steps of one direction for one block of batch entries.
   template <bool kShared>
-  void walk(const RunArgs& args, const Space& s, const float* r, const std::vector<int64_t>& lens, int64_t d, int64_t block, int worker) const {
-    const int64_t h = l_.hidden, n = l_.columns(), b0 = block * block_, rows = std::min(block_, l_.batch - b0), state = (d * l_.batch + b0) * h;
+  void walk(const RunArgs& args, const Space& s, const float* r, const std::vector<int64_t>& lens, int64_t d,
+            int64_t block, int worker) const {
+    const int64_t h = l_.hidden, n = l_.columns(), b0 = block * block_,
+                  rows = std::min(block_, l_.batch - b0), state = (d * l_.batch + b0) * h;
     const StepProducts& products = products_[block + 1 == blocks_ ? 1 : 0];
     float* hs = s.h + state;
     float* cs = l_.cell == Cell::kLstm ? s.c + state : nullptr;
@@ -335,7 +363,10 @@ class RnnPrepared final : public Prepared {
       };
       multiply<kShared>(args, products.all, hs, r, q, s.step, worker);
       if (rh != nullptr) {
-        each_row([&](int64_t b) { gru_reset_(cell, xw + l_.x_row(std::max<int64_t>(0, time(b)), b0 + b) * n, q + b * n, hs + b * h, rh + b * h); });
+        each_row([&](int64_t b) {
+          gru_reset_(cell, xw + l_.x_row(std::max<int64_t>(0, time(b)), b0 + b) * n, q + b * n, hs + b * h,
+                     rh + b * h);
+        });
         multiply<kShared>(args, products.candidate, rh, r + r_first_floats_, q + 2 * h, s.step, worker);
       }
       each_row([&](int64_t b) {
@@ -358,13 +389,16 @@ class RnnPrepared final : public Prepared {
   }
 
   void load_state(const RunArgs& args, size_t i, int64_t d, int64_t b, float* to) const {
-    if (has_[i]) std::copy_n(f32(args, i) + l_.state_row(d, b) * l_.hidden, l_.hidden, to);
-    else std::fill_n(to, l_.hidden, 0.0F);
+    if (has_[i])
+      std::copy_n(f32(args, i) + l_.state_row(d, b) * l_.hidden, l_.hidden, to);
+    else
+      std::fill_n(to, l_.hidden, 0.0F);
   }
 
   CellArgs cell_args(const RunArgs& args, int64_t d) const {
     CellArgs c;
-    const size_t each = l_.functions.size() / static_cast<size_t>(l_.directions), first = each * static_cast<size_t>(d);
+    const size_t each = l_.functions.size() / static_cast<size_t>(l_.directions),
+                 first = each * static_cast<size_t>(d);
     c.hidden = l_.hidden;
     c.f = l_.functions[first];
     if (each > 1) c.g = l_.functions[first + 1];
@@ -373,7 +407,8 @@ class RnnPrepared final : public Prepared {
     c.input_forget = l_.input_forget;
     c.linear_before_reset = l_.linear_before_reset;
     if (l_.cell == Cell::kLstm && has_[kP]) c.peephole = f32(args, kP) + d * 3 * l_.hidden;
-    if (l_.cell == Cell::kGru && l_.linear_before_reset && has_[kB]) c.bias_rh = f32(args, kB) + (d * 2 + 1) * l_.columns() + 2 * l_.hidden;
+    if (l_.cell == Cell::kGru && l_.linear_before_reset && has_[kB])
+      c.bias_rh = f32(args, kB) + (d * 2 + 1) * l_.columns() + 2 * l_.hidden;
     return c;
   }
 
@@ -406,7 +441,8 @@ class Rnn final : public CpuTactic {
     for (const Operand& o : p.srcs)
       if (o.layout != Layout::kPlain) return Support::no("layout: recurrent layers take plain layouts");
     for (const Operand& o : p.dsts)
-      if (o.present() && (o.dtype != DType::kF32 || o.layout != Layout::kPlain)) return Support::no("destination: not plain f32");
+      if (o.present() && (o.dtype != DType::kF32 || o.layout != Layout::kPlain))
+        return Support::no("destination: not plain f32");
     if (wants(p, 2) && p.op != "LSTM") return Support::no("outputs: only LSTM has a third");
     Layer l;
     return read_layer(p, &l);
@@ -418,7 +454,9 @@ class Rnn final : public CpuTactic {
     return std::string(src == kR && two ? "panels_gru__" : "panels_dirs__") + std::string(isa_name(isa()));
   }
 
-  std::unique_ptr<Prepared> prepare(const Problem& p) const override { return std::make_unique<RnnPrepared>(p, isa()); }
+  std::unique_ptr<Prepared> prepare(const Problem& p) const override {
+    return std::make_unique<RnnPrepared>(p, isa());
+  }
 };
 
 }  // namespace

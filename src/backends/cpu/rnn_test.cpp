@@ -21,11 +21,14 @@ class Packed final : public Tactic {
   Numerics numerics() const override { return inner_->numerics(); }
   void choose_layouts(Problem& p) const override { inner_->choose_layouts(p); }
   Support supports(const Problem& p) const override { return inner_->supports(p); }
-  std::unique_ptr<Prepared> prepare(const Problem& p) const override { return std::make_unique<Run>(p, *inner_); }
+  std::unique_ptr<Prepared> prepare(const Problem& p) const override {
+    return std::make_unique<Run>(p, *inner_);
+  }
 
  private:
   struct Run final : Prepared {
-    Run(const Problem& problem, const Tactic& tactic) : p(problem), t(tactic), inner(tactic.prepare(problem)) {}
+    Run(const Problem& problem, const Tactic& tactic)
+        : p(problem), t(tactic), inner(tactic.prepare(problem)) {}
     int64_t workspace_bytes() const override { return inner->workspace_bytes(); }
     void run(const RunArgs& args) const override {
       std::vector<Tensor> packed(p.srcs.size());
@@ -37,7 +40,8 @@ class Packed final : public Tactic {
         packed[i] = pack_constant(packing, plain);
         srcs[i] = packed[i].raw();
         const Tensor back = unpack_constant(packing, packed[i], plain.dtype(), plain.shape());
-        EXPECT_EQ(std::memcmp(back.raw(), plain.raw(), static_cast<size_t>(plain.nbytes())), 0) << packing << " does not come back";
+        EXPECT_EQ(std::memcmp(back.raw(), plain.raw(), static_cast<size_t>(plain.nbytes())), 0)
+            << packing << " does not come back";
       }
       RunArgs inside = args;
       inside.srcs = srcs.data();
@@ -93,7 +97,8 @@ Made make(const Case& c, uint32_t seed = 1) {
   m.p.srcs.emplace_back();
   if (c.lens) {
     Tensor lens(DType::kI32, {c.batch});
-    for (int64_t b = 0; b < c.batch; ++b) lens.data<int32_t>()[b] = static_cast<int32_t>((b * 2 + 1) % (c.steps + 1));
+    for (int64_t b = 0; b < c.batch; ++b)
+      lens.data<int32_t>()[b] = static_cast<int32_t>((b * 2 + 1) % (c.steps + 1));
     m.tensors.back() = lens;
     m.p.srcs.back() = {DType::kI32, {c.batch}};
   }
@@ -120,7 +125,13 @@ TEST(Rnn, every_cell_direction_and_option) {
     for (const char* direction : {"forward", "reverse", "bidirectional"})
       for (const bool options : {false, true})
         for (const bool batch_first : {false, true}) {
-          Case c{.op = op, .direction = direction, .bias = options, .lens = options, .states = options, .peephole = options, .batch_first = batch_first};
+          Case c{.op = op,
+                 .direction = direction,
+                 .bias = options,
+                 .lens = options,
+                 .states = options,
+                 .peephole = options,
+                 .batch_first = batch_first};
           c.constant = batch_first != options;
           expect_right(make(c, seed += 20), true);
         }
@@ -130,21 +141,44 @@ TEST(Rnn, sizes_that_are_no_multiple_of_a_vector) {
   for (const char* op : {"LSTM", "GRU", "RNN"})
     for (const int64_t hidden : {1, 2, 16, 31, 33, 100})
       for (const int64_t batch : {1, 2, 17, 40})
-        expect_right(make({.op = op, .steps = 3, .batch = batch, .input = hidden % 5 + 1, .hidden = hidden, .direction = "bidirectional", .lens = batch > 2, .constant = batch > 1}), true);
+        expect_right(make({.op = op,
+                           .steps = 3,
+                           .batch = batch,
+                           .input = hidden % 5 + 1,
+                           .hidden = hidden,
+                           .direction = "bidirectional",
+                           .lens = batch > 2,
+                           .constant = batch > 1}),
+                     true);
 }
 
 TEST(Rnn, steps_large_enough_to_share) {
   for (const char* op : {"LSTM", "GRU", "RNN"})
-    expect_right(make({.op = op, .steps = 3, .batch = 13, .input = 9, .hidden = 290, .direction = "bidirectional", .lens = true, .states = true, .constant = true}), true);
+    expect_right(make({.op = op,
+                       .steps = 3,
+                       .batch = 13,
+                       .input = 9,
+                       .hidden = 290,
+                       .direction = "bidirectional",
+                       .lens = true,
+                       .states = true,
+                       .constant = true}),
+                 true);
 }
 
 TEST(Rnn, weights_that_are_no_constants) {
-  for (const char* op : {"LSTM", "GRU", "RNN"}) expect_right(make({.op = op, .direction = "bidirectional", .peephole = true}));
+  for (const char* op : {"LSTM", "GRU", "RNN"})
+    expect_right(make({.op = op, .direction = "bidirectional", .peephole = true}));
 }
 
 TEST(Rnn, linear_before_reset_input_forget_and_clip) {
   for (const bool bias : {false, true}) {
-    Made m = make({.op = "GRU", .direction = "bidirectional", .bias = bias, .lens = true, .states = true, .constant = bias});
+    Made m = make({.op = "GRU",
+                   .direction = "bidirectional",
+                   .bias = bias,
+                   .lens = true,
+                   .states = true,
+                   .constant = bias});
     m.p.attrs["linear_before_reset"] = int64_t{1};
     expect_right(m, true);
     m.p.attrs["clip"] = 0.2F;
@@ -158,7 +192,8 @@ TEST(Rnn, linear_before_reset_input_forget_and_clip) {
 }
 
 TEST(Rnn, every_function) {
-  const char* kNames[] = {"Relu", "tanh", "SIGMOID", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu", "Softsign", "Softplus"};
+  const char* kNames[] = {"Relu",       "tanh",        "SIGMOID", "Affine",   "LeakyRelu", "ThresholdedRelu",
+                          "ScaledTanh", "HardSigmoid", "Elu",     "Softsign", "Softplus"};
   uint32_t seed = 7;
   for (const char* name : kNames) {
     Made m = make({.op = "RNN", .steps = 2, .hidden = 19, .direction = "bidirectional"}, seed += 20);
@@ -185,7 +220,8 @@ TEST(Rnn, outputs_that_nobody_wants) {
       const std::vector<Tensor> all = check::execute(*tactic, make({}).p, m.srcs(), 1);
       for (size_t i = 0; i < 3; ++i) {
         if (!got[i].defined()) continue;
-        EXPECT_EQ(std::memcmp(got[i].raw(), all[i].raw(), static_cast<size_t>(all[i].nbytes())), 0) << "output " << i;
+        EXPECT_EQ(std::memcmp(got[i].raw(), all[i].raw(), static_cast<size_t>(all[i].nbytes())), 0)
+            << "output " << i;
       }
     }
   }

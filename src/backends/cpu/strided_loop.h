@@ -1,5 +1,5 @@
-// Elementwise work over broadcast sources: the destination's elements in memory order, cut into pieces of rows; within a row every source
-// advances by a constant step.
+// Elementwise work over broadcast sources: the destination's elements in memory order, cut into pieces of
+// rows; within a row every source advances by a constant step.
 #pragma once
 
 #include <array>

@@ -32,7 +32,8 @@ void blend_rows(float* dst, const float* const* rows, const float* weights, int 
   }
 }
 
-void sample_row(float* dst, const float* row, const int32_t* index, const float* weight, int taps, int64_t n) {
+void sample_row(float* dst, const float* row, const int32_t* index, const float* weight, int taps,
+                int64_t n) {
   const Vec nil = zero();
   int64_t i = 0;
   for (; i + kWidth <= n; i += kWidth) {

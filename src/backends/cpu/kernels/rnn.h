@@ -1,11 +1,21 @@
 // One time step of a recurrent cell for one batch entry, f32, compiled per ISA.
 //
-// Math (x: input part of the gates with every bias but `bias_rh`; q: recurrent part; each [gates][hidden], gates in ONNX order;
-// every argument of f, g, h is clipped to [-clip, clip] first where clip > 0):
-//   LSTM (i o f c)  i = f(xi + qi + pi.c), F = input_forget ? 1 - i : f(xf + qf + pf.c), c = F.c + i.g(xc + qc), o = f(xo + qo + po.c), h = o.h(c)
-//   GRU  (z r h)    z = f(xz + qz), r = f(xr + qr), h = (1 - z).g(candidate) + z.h
-//                   candidate = linear_before_reset ? xh + r.(qh + bias_rh) : xh + qh, where qh is the product with r.h
-//   RNN             h = f(x + q)
+// Math. x: input part of the gates with every bias but bias_rh; q: recurrent part; each [gates][hidden],
+// gates in ONNX order. Every argument of f, g, h is clipped to [-clip, clip] first where clip > 0.
+//
+//   LSTM (i o f c):  i = f(xi + qi + pi.c)
+//                    F = input_forget ? 1 - i : f(xf + qf + pf.c)
+//                    c = F.c + i.g(xc + qc)
+//                    o = f(xo + qo + po.c)
+//                    h = o.h(c)
+//
+//   GRU (z r h):     z = f(xz + qz)
+//                    r = f(xr + qr)
+//                    h = (1 - z).g(candidate) + z.h
+//                    candidate = xh + r.(qh + bias_rh) where linear_before_reset, else xh + qh, qh made of
+//                    r.h
+//
+//   RNN:             h = f(x + q)
 #pragma once
 
 #include <cstdint>
@@ -48,6 +58,7 @@ HONE_DECLARE_ISA(void, lstm_row, (const CellArgs& args, const float* x, const fl
 HONE_DECLARE_ISA(void, gru_row, (const CellArgs& args, const float* x, const float* q, float* h))
 HONE_DECLARE_ISA(void, rnn_row, (const CellArgs& args, const float* x, const float* q, float* h))
 /// rh = f(xr + qr) . h: what the candidate's recurrent product takes when the reset comes before it.
-HONE_DECLARE_ISA(void, gru_reset_row, (const CellArgs& args, const float* x, const float* q, const float* h, float* rh))
+HONE_DECLARE_ISA(void, gru_reset_row,
+                 (const CellArgs& args, const float* x, const float* q, const float* h, float* rh))
 
 }  // namespace hone::cpu

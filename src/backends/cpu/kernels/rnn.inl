@@ -41,15 +41,20 @@ HONE_INLINE Vec get(const float* p, int n) {
 }
 template <bool kFull>
 HONE_INLINE void put(float* p, Vec v, int n) {
-  if constexpr (kFull) store(p, v);
-  else store_n(p, v, n);
+  if constexpr (kFull)
+    store(p, v);
+  else
+    store_n(p, v, n);
 }
 
 template <bool kFull>
-HONE_INLINE void lstm_piece(const CellArgs& a, const float* x, const float* q, float* h, float* c, int64_t i, int n) {
+HONE_INLINE void lstm_piece(const CellArgs& a, const float* x, const float* q, float* h, float* c, int64_t i,
+                            int n) {
   const int64_t m = a.hidden;
   const Vec before = get<kFull>(c + i, n);
-  const auto gate = [&](int64_t g) HONE_LAMBDA_INLINE { return get<kFull>(x + g * m + i, n) + get<kFull>(q + g * m + i, n); };
+  const auto gate = [&](int64_t g) HONE_LAMBDA_INLINE {
+    return get<kFull>(x + g * m + i, n) + get<kFull>(q + g * m + i, n);
+  };
   const auto peep = [&](int64_t g, Vec v, Vec state) HONE_LAMBDA_INLINE {
     return a.peephole == nullptr ? v : fma(get<kFull>(a.peephole + g * m + i, n), state, v);
   };
@@ -64,7 +69,9 @@ HONE_INLINE void lstm_piece(const CellArgs& a, const float* x, const float* q, f
 template <bool kFull>
 HONE_INLINE void gru_piece(const CellArgs& a, const float* x, const float* q, float* h, int64_t i, int n) {
   const int64_t m = a.hidden;
-  const auto gate = [&](int64_t g) HONE_LAMBDA_INLINE { return get<kFull>(x + g * m + i, n) + get<kFull>(q + g * m + i, n); };
+  const auto gate = [&](int64_t g) HONE_LAMBDA_INLINE {
+    return get<kFull>(x + g * m + i, n) + get<kFull>(q + g * m + i, n);
+  };
   const Vec z = apply(a.f, a.clip, gate(0));
   Vec candidate;
   if (a.linear_before_reset) {
@@ -79,9 +86,11 @@ HONE_INLINE void gru_piece(const CellArgs& a, const float* x, const float* q, fl
 }
 
 template <bool kFull>
-HONE_INLINE void reset_piece(const CellArgs& a, const float* x, const float* q, const float* h, float* rh, int64_t i, int n) {
+HONE_INLINE void reset_piece(const CellArgs& a, const float* x, const float* q, const float* h, float* rh,
+                             int64_t i, int n) {
   const int64_t m = a.hidden + i;
-  put<kFull>(rh + i, apply(a.f, a.clip, get<kFull>(x + m, n) + get<kFull>(q + m, n)) * get<kFull>(h + i, n), n);
+  put<kFull>(rh + i, apply(a.f, a.clip, get<kFull>(x + m, n) + get<kFull>(q + m, n)) * get<kFull>(h + i, n),
+             n);
 }
 
 template <bool kFull>
