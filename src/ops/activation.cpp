@@ -55,7 +55,8 @@ void prelu_kernel(KernelContext& ctx) {
   const Tensor& x = ctx.in(0);
   const Tensor& slope = ctx.in(1);
   const auto shape = broadcast_shapes(x.shape(), slope.shape());
-  if (!shape || *shape != x.shape()) ctx.fail("slope " + slope.type_text() + " does not broadcast to " + x.type_text());
+  if (!shape || *shape != x.shape())
+    ctx.fail("slope " + slope.type_text() + " does not broadcast to " + x.type_text());
   if (x.dtype() != slope.dtype()) ctx.fail("X and slope differ in type");
   number_or_throw(ctx, x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -81,13 +82,13 @@ void prelu_adapt(AdaptContext& ctx) {
 
 }  // namespace
 
-#define HONE_ACTIVATION(Name, read_attrs, expression)                             \
-  const OpDef& op_##Name() {                                                      \
-    static const OpDef def = activation(#Name, [](KernelContext& ctx) {           \
-      read_attrs;                                                                 \
-      float_unary(ctx, [=](double x) -> double { return expression; });           \
-    });                                                                           \
-    return def;                                                                   \
+#define HONE_ACTIVATION(Name, read_attrs, expression)                   \
+  const OpDef& op_##Name() {                                            \
+    static const OpDef def = activation(#Name, [](KernelContext& ctx) { \
+      read_attrs;                                                       \
+      float_unary(ctx, [=](double x) -> double { return expression; }); \
+    });                                                                 \
+    return def;                                                         \
   }
 #define HONE_ATTR(name, fallback) const double name = ctx.get_float(#name, fallback)
 
@@ -97,8 +98,8 @@ HONE_ACTIVATION(HardSigmoid, HONE_ATTR(alpha, 0.2F); HONE_ATTR(beta, 0.5F), fn_h
 HONE_ACTIVATION(HardSwish, , fn_hard_swish(x))
 HONE_ACTIVATION(LeakyRelu, HONE_ATTR(alpha, 0.01F), fn_leaky_relu(x, alpha))
 HONE_ACTIVATION(Mish, , fn_mish(x))
-HONE_ACTIVATION(Selu, HONE_ATTR(alpha, 1.67326319217681884765625F); HONE_ATTR(gamma, 1.05070102214813232421875F),
-                fn_selu(x, alpha, gamma))
+HONE_ACTIVATION(Selu, HONE_ATTR(alpha, 1.67326319217681884765625F);
+                HONE_ATTR(gamma, 1.05070102214813232421875F), fn_selu(x, alpha, gamma))
 HONE_ACTIVATION(Shrink, HONE_ATTR(bias, 0.0F); HONE_ATTR(lambd, 0.5F), fn_shrink(x, bias, lambd))
 HONE_ACTIVATION(Sigmoid, , fn_sigmoid(x))
 HONE_ACTIVATION(Softplus, , fn_softplus(x))

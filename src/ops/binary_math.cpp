@@ -1,4 +1,5 @@
-// Arithmetic of two broadcast inputs: Add Sub Mul Div Mod Pow. Integers wrap; integer division truncates. Source: ONNX, opsets up to 28.
+// Arithmetic of two broadcast inputs: Add Sub Mul Div Mod Pow. Integers wrap; integer division truncates.
+// Source: ONNX, opsets up to 28.
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -13,7 +14,8 @@ namespace {
 
 Shape result_shape(const KernelContext& ctx) {
   auto shape = broadcast_shapes(ctx.in(0).shape(), ctx.in(1).shape());
-  if (!shape) ctx.fail("shapes of " + ctx.in(0).type_text() + " and " + ctx.in(1).type_text() + " do not broadcast");
+  if (!shape)
+    ctx.fail("shapes of " + ctx.in(0).type_text() + " and " + ctx.in(1).type_text() + " do not broadcast");
   return std::move(*shape);
 }
 
@@ -50,7 +52,8 @@ T modulo(const KernelContext& ctx, T a, T b, bool fmod) {
     const double r = std::fmod(static_cast<double>(a), static_cast<double>(b));
     if (fmod) return static_cast<T>(r);
     if (r == 0) return std::copysign(T{0}, b);
-    return static_cast<T>((r < 0) == (b < 0) ? r : r + static_cast<double>(b));  // the divisor's sign, as Python has it
+    return static_cast<T>(
+        (r < 0) == (b < 0) ? r : r + static_cast<double>(b));  // the divisor's sign, as Python has it
   } else {
     if (b == 0) ctx.fail("integer modulo by zero");
     if constexpr (std::is_signed_v<T>) {
@@ -74,7 +77,8 @@ T integer_power(T x, int64_t n, bool huge) {
     }
   }
   if (n < 0 && !huge) {
-    if (x == 0) return std::numeric_limits<T>::max();  // infinite, saturated as every conversion to integer is
+    if (x == 0)
+      return std::numeric_limits<T>::max();  // infinite, saturated as every conversion to integer is
     return x == 1 ? T{1} : T{0};
   }
   uint64_t base = static_cast<uint64_t>(x), result = 1;

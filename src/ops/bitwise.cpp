@@ -17,7 +17,8 @@ void bitwise(KernelContext& ctx, F fn) {
   integer_or_throw(ctx, a.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     Tensor& y = ctx.out(0, a.dtype(), *shape);
-    binary_loop(*shape, a.shape(), b.shape(), a.data<T>(), b.data<T>(), y.data<T>(), [fn](T u, T v) { return static_cast<T>(fn(u, v)); });
+    binary_loop(*shape, a.shape(), b.shape(), a.data<T>(), b.data<T>(), y.data<T>(),
+                [fn](T u, T v) { return static_cast<T>(fn(u, v)); });
   });
 }
 
@@ -32,7 +33,8 @@ T shift(T x, T by, bool left) {
 
 void shift_kernel(KernelContext& ctx) {
   const std::string direction = ctx.get_string("direction", "");
-  if (direction != "LEFT" && direction != "RIGHT") ctx.fail("direction must be LEFT or RIGHT, not '" + direction + "'");
+  if (direction != "LEFT" && direction != "RIGHT")
+    ctx.fail("direction must be LEFT or RIGHT, not '" + direction + "'");
   const bool left = direction == "LEFT";
   bitwise(ctx, [left](auto x, auto by) { return shift(x, by, left); });
 }
@@ -64,17 +66,23 @@ const OpDef& op_BitShift() {
 }
 
 const OpDef& op_BitwiseAnd() {
-  static const OpDef def = bitwise_op("BitwiseAnd", infer_broadcast, [](KernelContext& ctx) { bitwise(ctx, [](auto a, auto b) { return a & b; }); });
+  static const OpDef def = bitwise_op("BitwiseAnd", infer_broadcast, [](KernelContext& ctx) {
+    bitwise(ctx, [](auto a, auto b) { return a & b; });
+  });
   return def;
 }
 
 const OpDef& op_BitwiseOr() {
-  static const OpDef def = bitwise_op("BitwiseOr", infer_broadcast, [](KernelContext& ctx) { bitwise(ctx, [](auto a, auto b) { return a | b; }); });
+  static const OpDef def = bitwise_op("BitwiseOr", infer_broadcast, [](KernelContext& ctx) {
+    bitwise(ctx, [](auto a, auto b) { return a | b; });
+  });
   return def;
 }
 
 const OpDef& op_BitwiseXor() {
-  static const OpDef def = bitwise_op("BitwiseXor", infer_broadcast, [](KernelContext& ctx) { bitwise(ctx, [](auto a, auto b) { return a ^ b; }); });
+  static const OpDef def = bitwise_op("BitwiseXor", infer_broadcast, [](KernelContext& ctx) {
+    bitwise(ctx, [](auto a, auto b) { return a ^ b; });
+  });
   return def;
 }
 

@@ -10,15 +10,18 @@
 
 namespace hone::ops {
 
-/// Result shape of broadcasting two shapes; nullopt when they do not fit. Zero-size dimensions follow NumPy: 0 against 1 is 0.
+/// Result shape of broadcasting two shapes; nullopt when they do not fit. Zero-size dimensions follow NumPy:
+/// 0 against 1 is 0.
 std::optional<Shape> broadcast_shapes(const Shape& a, const Shape& b);
 /// Row-major element strides.
 std::vector<int64_t> dense_strides(const Shape& shape);
-/// Strides of `shape` read as the larger shape `as` (right-aligned): 0 where it is repeated. REQUIRES that it broadcasts.
+/// Strides of `shape` read as the larger shape `as` (right-aligned): 0 where it is repeated. REQUIRES that it
+/// broadcasts.
 std::vector<int64_t> broadcast_strides(const Shape& shape, const Shape& as);
 
-/// Iterates N dense operands against an output shape. Neighbouring dimensions that all operands walk alike are merged, so that equal shapes
-/// become one row and a scalar or a per-channel operand costs nothing per element.
+/// Iterates N dense operands against an output shape. Neighbouring dimensions that all operands walk alike
+/// are merged, so that equal shapes become one row and a scalar or a per-channel operand costs nothing per
+/// element.
 template <int N>
 class BroadcastLoop {
  public:
@@ -52,8 +55,10 @@ class BroadcastLoop {
     }
   }
 
-  int64_t inner() const { return inner_; }                 ///< elements of a row
-  bool steps(int k) const { return inner_strides_[static_cast<size_t>(k)] != 0; }  ///< operand k advances by one in a row; else it is constant
+  int64_t inner() const { return inner_; }  ///< elements of a row
+  bool steps(int k) const {
+    return inner_strides_[static_cast<size_t>(k)] != 0;
+  }  ///< operand k advances by one in a row; else it is constant
 
   /// fn(output offset, operand offsets) per row.
   template <class F>
@@ -86,7 +91,8 @@ class BroadcastLoop {
 
 /// out[i] = fn(a[i], b[i]) with broadcasting.
 template <class A, class B, class Out, class F>
-void binary_loop(const Shape& out_shape, const Shape& a_shape, const Shape& b_shape, const A* a, const B* b, Out* out, F fn) {
+void binary_loop(const Shape& out_shape, const Shape& a_shape, const Shape& b_shape, const A* a, const B* b,
+                 Out* out, F fn) {
   const BroadcastLoop<2> loop(out_shape, {&a_shape, &b_shape});
   const int64_t n = loop.inner();
   const bool sa = loop.steps(0), sb = loop.steps(1);

@@ -11,7 +11,8 @@ void clip_kernel(KernelContext& ctx) {
   for (size_t i = 1; i <= 2; ++i) {
     if (!ctx.has_input(i)) continue;
     if (ctx.in(i).numel() != 1) ctx.fail("bounds must be scalars, not " + ctx.in(i).type_text());
-    if (ctx.in(i).dtype() != x.dtype()) ctx.fail("a bound is " + ctx.in(i).type_text() + ", the input " + x.type_text());
+    if (ctx.in(i).dtype() != x.dtype())
+      ctx.fail("a bound is " + ctx.in(i).type_text() + ", the input " + x.type_text());
   }
   number_or_throw(ctx, x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -43,7 +44,8 @@ void clip_infer(InferContext& ctx) {
   ctx.set_contents(0, std::move(*x));
 }
 
-/// Clip-1 and Clip-6 hold their bounds in float attributes, whatever the tensor's type; an integer tensor's bounds are those floats truncated.
+/// Clip-1 and Clip-6 hold their bounds in float attributes, whatever the tensor's type; an integer tensor's
+/// bounds are those floats truncated.
 void clip_adapt(AdaptContext& ctx) {
   ctx.node.attrs.erase("consumed_inputs");
   if (ctx.since >= 11) return;
@@ -61,7 +63,11 @@ void clip_adapt(AdaptContext& ctx) {
 }  // namespace
 
 const OpDef& op_Clip() {
-  static const OpDef def{.name = "Clip", .infer = clip_infer, .kernel = clip_kernel, .adapt = clip_adapt, .cost = elementwise_cost,
+  static const OpDef def{.name = "Clip",
+                         .infer = clip_infer,
+                         .kernel = clip_kernel,
+                         .adapt = clip_adapt,
+                         .cost = elementwise_cost,
                          .elementwise = true};
   return def;
 }

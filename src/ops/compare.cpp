@@ -1,5 +1,5 @@
-// Comparisons and logic: Equal Greater GreaterOrEqual Less LessOrEqual And Or Xor Not IsInf IsNaN. A comparison with NaN is false.
-// Source: ONNX, opsets up to 28.
+// Comparisons and logic: Equal Greater GreaterOrEqual Less LessOrEqual And Or Xor Not IsInf IsNaN. A
+// comparison with NaN is false. Source: ONNX, opsets up to 28.
 #include <cmath>
 
 #include "ops/broadcast.h"
@@ -12,7 +12,8 @@ namespace {
 
 Shape result_shape(const KernelContext& ctx) {
   auto shape = broadcast_shapes(ctx.in(0).shape(), ctx.in(1).shape());
-  if (!shape) ctx.fail("shapes of " + ctx.in(0).type_text() + " and " + ctx.in(1).type_text() + " do not broadcast");
+  if (!shape)
+    ctx.fail("shapes of " + ctx.in(0).type_text() + " and " + ctx.in(1).type_text() + " do not broadcast");
   return std::move(*shape);
 }
 
@@ -77,7 +78,8 @@ std::optional<bool> decide_xor(const Dim& a, const Dim& b) { return (a.value() !
 
 void not_infer(InferContext& ctx) {
   infer_same(ctx);
-  elementwise_contents(ctx, [](const std::vector<Dim>& v) -> std::optional<Dim> { return Dim(v[0].value() != 0 ? 0 : 1); });
+  elementwise_contents(
+      ctx, [](const std::vector<Dim>& v) -> std::optional<Dim> { return Dim(v[0].value() != 0 ? 0 : 1); });
 }
 
 void classify_infer(InferContext& ctx) { ctx.set_output(0, DType::kBool, ctx.input(0).shape); }
@@ -95,7 +97,8 @@ void isinf_kernel(KernelContext& ctx) {
   classify(ctx, [=](auto v) { return std::isinf(v) && (v < 0 ? negative : positive); });
 }
 
-OpDef bool_op(const char* name, void (*infer)(InferContext&), void (*kernel)(KernelContext&), void (*adapt)(AdaptContext&) = nullptr) {
+OpDef bool_op(const char* name, void (*infer)(InferContext&), void (*kernel)(KernelContext&),
+              void (*adapt)(AdaptContext&) = nullptr) {
   OpDef def;
   def.name = name;
   def.infer = infer;
@@ -108,19 +111,21 @@ OpDef bool_op(const char* name, void (*infer)(InferContext&), void (*kernel)(Ker
 
 }  // namespace
 
-#define HONE_COMPARE(Name, decide, expression)                                                                    \
-  const OpDef& op_##Name() {                                                                                      \
-    static const OpDef def = bool_op(                                                                             \
-        #Name, decided_infer<decide>,                                                                             \
-        [](KernelContext& ctx) { compare(ctx, [](auto a, auto b) { return expression; }); }, adapt_legacy_broadcast); \
-    return def;                                                                                                   \
+#define HONE_COMPARE(Name, decide, expression)                                               \
+  const OpDef& op_##Name() {                                                                 \
+    static const OpDef def = bool_op(                                                        \
+        #Name, decided_infer<decide>,                                                        \
+        [](KernelContext& ctx) { compare(ctx, [](auto a, auto b) { return expression; }); }, \
+        adapt_legacy_broadcast);                                                             \
+    return def;                                                                              \
   }
-#define HONE_LOGIC(Name, decide, expression)                                                                    \
-  const OpDef& op_##Name() {                                                                                    \
-    static const OpDef def = bool_op(                                                                           \
-        #Name, decided_infer<decide>,                                                                           \
-        [](KernelContext& ctx) { logic(ctx, [](bool a, bool b) { return expression; }); }, adapt_legacy_broadcast); \
-    return def;                                                                                                 \
+#define HONE_LOGIC(Name, decide, expression)                                               \
+  const OpDef& op_##Name() {                                                               \
+    static const OpDef def = bool_op(                                                      \
+        #Name, decided_infer<decide>,                                                      \
+        [](KernelContext& ctx) { logic(ctx, [](bool a, bool b) { return expression; }); }, \
+        adapt_legacy_broadcast);                                                           \
+    return def;                                                                            \
   }
 
 HONE_COMPARE(Equal, decide_equal, a == b)
@@ -128,7 +133,7 @@ HONE_COMPARE(Greater, decide_greater, a > b)
 HONE_COMPARE(GreaterOrEqual, decide_greater_equal, a >= b)
 HONE_COMPARE(Less, decide_less, a < b)
 HONE_COMPARE(LessOrEqual, decide_less_equal, a <= b)
-HONE_LOGIC(And, decide_and, a && b)
+HONE_LOGIC(And, decide_and, a&& b)
 HONE_LOGIC(Or, decide_or, a || b)
 HONE_LOGIC(Xor, decide_xor, a != b)
 #undef HONE_COMPARE
@@ -145,8 +150,9 @@ const OpDef& op_IsInf() {
 }
 
 const OpDef& op_IsNaN() {
-  static const OpDef def =
-      bool_op("IsNaN", classify_infer, [](KernelContext& ctx) { classify(ctx, [](auto v) { return std::isnan(v); }); });
+  static const OpDef def = bool_op("IsNaN", classify_infer, [](KernelContext& ctx) {
+    classify(ctx, [](auto v) { return std::isnan(v); });
+  });
   return def;
 }
 

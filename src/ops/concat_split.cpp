@@ -40,7 +40,8 @@ void concat_infer(InferContext& ctx) {
     for (size_t d = 0; d < *rank; ++d) {
       if (d == axis) continue;
       if (set[d] && out[d].is_const() && in[d].is_const() && !(out[d] == in[d])) {
-        ctx.fail("dimension " + std::to_string(d) + " of input " + std::to_string(i) + " is " + in[d].text() + ", before it was " + out[d].text());
+        ctx.fail("dimension " + std::to_string(d) + " of input " + std::to_string(i) + " is " + in[d].text() +
+                 ", before it was " + out[d].text());
       }
       if (!set[d] || in[d].is_const()) out[d] = in[d];
       set[d] = true;
@@ -70,7 +71,8 @@ void concat_kernel(KernelContext& ctx) {
       ctx.fail("inputs differ in rank or type: " + first.type_text() + " and " + x->type_text());
     }
     for (size_t d = 0; d < shape.size(); ++d) {
-      if (d != at && x->shape()[d] != shape[d]) ctx.fail("inputs differ off the axis: " + first.type_text() + " and " + x->type_text());
+      if (d != at && x->shape()[d] != shape[d])
+        ctx.fail("inputs differ off the axis: " + first.type_text() + " and " + x->type_text());
     }
     shape[at] = checked_add(shape[at], x->shape()[at]);
   }
@@ -83,7 +85,8 @@ void concat_kernel(KernelContext& ctx) {
     const int64_t part = x->shape()[at] * inner;
     const auto* src = static_cast<const char*>(x->raw());
     if (part > 0) {
-      for (int64_t o = 0; o < outer; ++o) std::memcpy(dst + o * row, src + o * part, static_cast<size_t>(part));
+      for (int64_t o = 0; o < outer; ++o)
+        std::memcpy(dst + o * row, src + o * part, static_cast<size_t>(part));
     }
     dst += part;
   }
@@ -108,7 +111,9 @@ void split_infer(InferContext& ctx) {
   if (ctx.has_input(1)) {
     const auto sizes = ctx.contents(1);
     parts = sizes ? *sizes : unknown_dims(ctx, n);
-    if (parts.size() != n) ctx.fail("split names " + std::to_string(parts.size()) + " parts, the node has " + std::to_string(n) + " outputs");
+    if (parts.size() != n)
+      ctx.fail("split names " + std::to_string(parts.size()) + " parts, the node has " + std::to_string(n) +
+               " outputs");
     Dim total = 0;
     for (const Dim& d : parts) {
       if (d.is_const() && d.value() < 0) ctx.fail("negative split size");
@@ -119,11 +124,13 @@ void split_infer(InferContext& ctx) {
     }
   } else {
     const int64_t count = ctx.node().get_int("num_outputs", static_cast<int64_t>(n));
-    if (count != static_cast<int64_t>(n)) ctx.fail("num_outputs is " + std::to_string(count) + ", the node has " + std::to_string(n));
+    if (count != static_cast<int64_t>(n))
+      ctx.fail("num_outputs is " + std::to_string(count) + ", the node has " + std::to_string(n));
     const Dim each = Dim::ceildiv(in[axis], Dim(count));
     for (size_t i = 0; i + 1 < n; ++i) parts.push_back(each);
     parts.push_back(in[axis] - each * Dim(static_cast<int64_t>(n) - 1));
-    // 5 in 4 parts leaves nothing for the last. The kernel refuses it; here it may stand in a branch that is never taken.
+    // 5 in 4 parts leaves nothing for the last. The kernel refuses it; here it may stand in a branch that is
+    // never taken.
     if (parts.back().is_const() && parts.back().value() < 0) parts = unknown_dims(ctx, n);
   }
   const auto known = in.size() == 1 ? known_contents(ctx, 0) : std::nullopt;
@@ -132,9 +139,11 @@ void split_infer(InferContext& ctx) {
     Dims out = in;
     out[axis] = parts[i];
     ctx.set_output(i, ctx.dtype(0), std::move(out));
-    if (!known || !parts[i].is_const() || at + static_cast<size_t>(parts[i].value()) > known->size()) continue;
+    if (!known || !parts[i].is_const() || at + static_cast<size_t>(parts[i].value()) > known->size())
+      continue;
     const size_t end = at + static_cast<size_t>(parts[i].value());
-    ctx.set_contents(i, Dims(known->begin() + static_cast<std::ptrdiff_t>(at), known->begin() + static_cast<std::ptrdiff_t>(end)));
+    ctx.set_contents(i, Dims(known->begin() + static_cast<std::ptrdiff_t>(at),
+                             known->begin() + static_cast<std::ptrdiff_t>(end)));
     at = end;
   }
 }
@@ -152,13 +161,18 @@ void split_kernel(KernelContext& ctx) {
     for (const int64_t p : parts) {
       if (p < 0 || !try_add(total, p, &total)) ctx.fail("bad split size " + std::to_string(p));
     }
-    if (static_cast<int64_t>(parts.size()) != n) ctx.fail("split names " + std::to_string(parts.size()) + " parts, not " + std::to_string(n));
-    if (total != extent) ctx.fail("split sizes sum to " + std::to_string(total) + ", the dimension is " + std::to_string(extent));
+    if (static_cast<int64_t>(parts.size()) != n)
+      ctx.fail("split names " + std::to_string(parts.size()) + " parts, not " + std::to_string(n));
+    if (total != extent)
+      ctx.fail("split sizes sum to " + std::to_string(total) + ", the dimension is " +
+               std::to_string(extent));
   } else {
     const int64_t each = (extent + n - 1) / n;
     parts.assign(static_cast<size_t>(n), each);
     parts.back() = extent - each * (n - 1);
-    if (parts.back() < 0) ctx.fail("dimension " + std::to_string(extent) + " does not split into " + std::to_string(n) + " parts");
+    if (parts.back() < 0)
+      ctx.fail("dimension " + std::to_string(extent) + " does not split into " + std::to_string(n) +
+               " parts");
   }
   const int64_t outer = outer_count(x.shape(), axis), inner = inner_count(x.shape(), axis) * element_bytes(x);
   const auto* src = static_cast<const char*>(x.raw());
@@ -169,14 +183,16 @@ void split_kernel(KernelContext& ctx) {
       shape[static_cast<size_t>(axis)] = parts[i];
       auto* dst = static_cast<char*>(ctx.out(i, x.dtype(), shape).raw());
       if (part > 0) {
-        for (int64_t o = 0; o < outer; ++o) std::memcpy(dst + o * part, src + o * extent * inner, static_cast<size_t>(part));
+        for (int64_t o = 0; o < outer; ++o)
+          std::memcpy(dst + o * part, src + o * extent * inner, static_cast<size_t>(part));
       }
     }
     src += part;
   }
 }
 
-/// Sizes were an attribute before opset 13 (in Split-1 an optional second input besides); equal parts need no count.
+/// Sizes were an attribute before opset 13 (in Split-1 an optional second input besides); equal parts need no
+/// count.
 void split_adapt(AdaptContext& ctx) {
   if (ctx.since < 13) attr_to_input(ctx, "split", 1);
   const bool sizes = ctx.node.has_input(1);
@@ -186,13 +202,21 @@ void split_adapt(AdaptContext& ctx) {
 }  // namespace
 
 const OpDef& op_Concat() {
-  static const OpDef def{.name = "Concat", .infer = concat_infer, .kernel = concat_kernel, .adapt = concat_adapt, .cost = elementwise_cost,
+  static const OpDef def{.name = "Concat",
+                         .infer = concat_infer,
+                         .kernel = concat_kernel,
+                         .adapt = concat_adapt,
+                         .cost = elementwise_cost,
                          .narrow = NarrowFloats::kNative};
   return def;
 }
 
 const OpDef& op_Split() {
-  static const OpDef def{.name = "Split", .infer = split_infer, .kernel = split_kernel, .adapt = split_adapt, .cost = elementwise_cost,
+  static const OpDef def{.name = "Split",
+                         .infer = split_infer,
+                         .kernel = split_kernel,
+                         .adapt = split_adapt,
+                         .cost = elementwise_cost,
                          .narrow = NarrowFloats::kNative};
   return def;
 }

@@ -1,4 +1,5 @@
-// Operators that make tensors from attributes or sizes: Constant ConstantOfShape Range EyeLike. Source: ONNX, opsets up to 28.
+// Operators that make tensors from attributes or sizes: Constant ConstantOfShape Range EyeLike. Source: ONNX,
+// opsets up to 28.
 #include <cmath>
 #include <cstring>
 
@@ -55,7 +56,8 @@ void constant_of_shape_infer(InferContext& ctx) {
   const auto shape = ctx.contents(0);
   if (!shape) {
     const auto rank = vector_length(ctx, 0);
-    ctx.set_output(0, value.dtype(), rank ? std::optional<Dims>(unknown_dims(ctx, static_cast<size_t>(*rank))) : std::nullopt);
+    ctx.set_output(0, value.dtype(),
+                   rank ? std::optional<Dims>(unknown_dims(ctx, static_cast<size_t>(*rank))) : std::nullopt);
     return;
   }
   for (const Dim& d : *shape) {
@@ -91,7 +93,8 @@ void range_infer(InferContext& ctx) {
   const DType t = ctx.dtype(0);
   const Tensor *start = ctx.constant(0), *limit = ctx.constant(1), *delta = ctx.constant(2);
   if (is_float(t)) {
-    if (start == nullptr || limit == nullptr || delta == nullptr || start->numel() != 1 || limit->numel() != 1 || delta->numel() != 1) {
+    if (start == nullptr || limit == nullptr || delta == nullptr || start->numel() != 1 ||
+        limit->numel() != 1 || delta->numel() != 1) {
       ctx.set_output(0, t, Dims{ctx.fresh_symbol()});
       return;
     }
@@ -118,7 +121,9 @@ void range_infer(InferContext& ctx) {
   }
   if (!provably_nonneg(count)) count = Dim::max(Dim(0), count);
   ctx.set_output(0, t, Dims{count});
-  if (!count.is_const() || count.value() > static_cast<int64_t>(InferContext::kMaxContents) || !follows_contents(t)) return;
+  if (!count.is_const() || count.value() > static_cast<int64_t>(InferContext::kMaxContents) ||
+      !follows_contents(t))
+    return;
   Dims values;
   for (int64_t i = 0; i < count.value(); ++i) values.push_back((*s)[0] + Dim(i) * Dim(step));
   ctx.set_contents(0, std::move(values));
@@ -127,7 +132,8 @@ void range_infer(InferContext& ctx) {
 void range_kernel(KernelContext& ctx) {
   const DType t = ctx.in(0).dtype();
   for (size_t i = 0; i < 3; ++i) {
-    if (ctx.in(i).numel() != 1 || ctx.in(i).dtype() != t) ctx.fail("start, limit and delta must be scalars of one type");
+    if (ctx.in(i).numel() != 1 || ctx.in(i).dtype() != t)
+      ctx.fail("start, limit and delta must be scalars of one type");
   }
   number_or_throw(ctx, t, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -137,12 +143,14 @@ void range_kernel(KernelContext& ctx) {
     if constexpr (std::is_integral_v<T>) {
       if ((delta > 0) == (limit > start) && limit != start) {
         // 128 bits hold every difference of 64-bit integers.
-        const __int128 span = static_cast<__int128>(limit) - static_cast<__int128>(start), step = static_cast<__int128>(delta);
+        const __int128 span = static_cast<__int128>(limit) - static_cast<__int128>(start),
+                       step = static_cast<__int128>(delta);
         const __int128 n = (span + step - (step > 0 ? 1 : -1)) / step;
         count = n > kMaxTensorBytes ? kMaxTensorBytes + 1 : static_cast<int64_t>(n);
       }
     } else {
-      const double n = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
+      const double n =
+          std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
       if (!(std::fabs(n) < 9e15)) ctx.fail("start, limit and delta give no finite number of elements");
       count = static_cast<int64_t>(std::max(0.0, n));
     }
@@ -153,7 +161,8 @@ void range_kernel(KernelContext& ctx) {
       if constexpr (std::is_integral_v<T>) {
         dst[i] = wrap_add<T>(start, wrap_mul<T>(static_cast<T>(i), delta));
       } else {
-        dst[i] = static_cast<T>(static_cast<double>(start) + static_cast<double>(i) * static_cast<double>(delta));
+        dst[i] =
+            static_cast<T>(static_cast<double>(start) + static_cast<double>(i) * static_cast<double>(delta));
       }
     }
   });
@@ -162,7 +171,8 @@ void range_kernel(KernelContext& ctx) {
 // --- EyeLike ---
 
 void eye_like_infer(InferContext& ctx) {
-  if (ctx.has_shape(0) && ctx.shape(0).size() != 2) ctx.fail("input must be a matrix, not " + ctx.input(0).text());
+  if (ctx.has_shape(0) && ctx.shape(0).size() != 2)
+    ctx.fail("input must be a matrix, not " + ctx.input(0).text());
   const DType t = ctx.node().has("dtype") ? static_cast<DType>(ctx.node().get_int("dtype", 1)) : ctx.dtype(0);
   ctx.set_output(0, t, ctx.has_shape(0) ? ctx.input(0).shape : std::optional<Dims>(unknown_dims(ctx, 2)));
 }
@@ -178,11 +188,13 @@ void eye_like_kernel(KernelContext& ctx) {
   std::memset(y.raw(), 0, static_cast<size_t>(y.nbytes()));
   if (k <= -rows || k >= cols) return;
   for (int64_t r = std::max<int64_t>(0, -k); r < rows && r + k < cols; ++r) {
-    std::memcpy(static_cast<char*>(y.raw()) + (r * cols + r + k) * bytes, one.raw(), static_cast<size_t>(bytes));
+    std::memcpy(static_cast<char*>(y.raw()) + (r * cols + r + k) * bytes, one.raw(),
+                static_cast<size_t>(bytes));
   }
 }
 
-OpDef maker(const char* name, void (*infer)(InferContext&), void (*kernel)(KernelContext&), NarrowFloats narrow) {
+OpDef maker(const char* name, void (*infer)(InferContext&), void (*kernel)(KernelContext&),
+            NarrowFloats narrow) {
   OpDef def;
   def.name = name;
   def.infer = infer;
@@ -200,7 +212,8 @@ const OpDef& op_Constant() {
 }
 
 const OpDef& op_ConstantOfShape() {
-  static const OpDef def = maker("ConstantOfShape", constant_of_shape_infer, constant_of_shape_kernel, NarrowFloats::kNative);
+  static const OpDef def =
+      maker("ConstantOfShape", constant_of_shape_infer, constant_of_shape_kernel, NarrowFloats::kNative);
   return def;
 }
 

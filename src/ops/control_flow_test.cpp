@@ -18,9 +18,11 @@ std::unique_ptr<ir::Graph> count_up() {
   const auto limit = body->add_value("limit", {DType::kF32, ir::Dims{}});
   body->captures = {limit};
   const auto one = body->add_constant("one", Tensor::f32_scalar(1));
-  const auto index0 = body->add_constant("index0", Tensor::i64_scalar(0)), index1 = body->add_constant("index1", Tensor::i64_scalar(1));
+  const auto index0 = body->add_constant("index0", Tensor::i64_scalar(0)),
+             index1 = body->add_constant("index1", Tensor::i64_scalar(1));
   const auto next = body->add_node("Add", {x, one})->outputs[0];
-  const auto a = body->add_node("Gather", {next, index0})->outputs[0], b = body->add_node("Gather", {next, index1})->outputs[0];
+  const auto a = body->add_node("Gather", {next, index0})->outputs[0],
+             b = body->add_node("Gather", {next, index1})->outputs[0];
   const auto sum = body->add_node("Add", {a, b})->outputs[0];
   body->add_output(body->add_node("Less", {sum, limit})->outputs[0]);
   body->add_output(next);
@@ -28,7 +30,8 @@ std::unique_ptr<ir::Graph> count_up() {
 
   auto g = std::make_unique<ir::Graph>();
   body->share_symbols(*g);
-  const auto start = g->add_input("start", {DType::kF32, ir::Dims{2}}), cond = g->add_input("cond", {DType::kBool, ir::Dims{}});
+  const auto start = g->add_input("start", {DType::kF32, ir::Dims{2}}),
+             cond = g->add_input("cond", {DType::kBool, ir::Dims{}});
   const auto ten = g->add_constant("ten", Tensor::f32_scalar(10));
   ir::Node loop;
   loop.name = "loop";
@@ -103,7 +106,8 @@ Tensor running_sum(ir::AttrMap attrs, Tensor* last = nullptr) {
   body->share_symbols(g);
   attrs["body"] = body;
   attrs["num_scan_inputs"] = int64_t{1};
-  const auto zero = g.add_input("zero", {DType::kF32, ir::Dims{2}}), seq = g.add_input("seq", {DType::kF32, ir::Dims{3, 2}});
+  const auto zero = g.add_input("zero", {DType::kF32, ir::Dims{2}}),
+             seq = g.add_input("seq", {DType::kF32, ir::Dims{3, 2}});
   ir::Node* n = g.add_node("Scan", {zero, seq}, attrs, "", nullptr, "scan", 2);
   for (const auto id : n->outputs) g.add_output(id);
   ops::infer_graph(g);
@@ -118,8 +122,10 @@ TEST(Scan, RunningSum) {
   Tensor last;
   EXPECT_EQ(values(running_sum({}, &last)), (V{1, 2, 4, 6, 9, 12}));
   EXPECT_EQ(values(last), (V{9, 12}));
-  EXPECT_EQ(values(running_sum({{"scan_input_directions", std::vector<int64_t>{1}}})), (V{5, 6, 8, 10, 9, 12}));
-  EXPECT_EQ(values(running_sum({{"scan_output_directions", std::vector<int64_t>{1}}})), (V{9, 12, 4, 6, 1, 2}));
+  EXPECT_EQ(values(running_sum({{"scan_input_directions", std::vector<int64_t>{1}}})),
+            (V{5, 6, 8, 10, 9, 12}));
+  EXPECT_EQ(values(running_sum({{"scan_output_directions", std::vector<int64_t>{1}}})),
+            (V{9, 12, 4, 6, 1, 2}));
   const Tensor columns = running_sum({{"scan_output_axes", std::vector<int64_t>{1}}});
   EXPECT_EQ(columns.shape(), (Shape{2, 3}));
   EXPECT_EQ(values(columns), (V{1, 4, 9, 2, 6, 12}));
@@ -138,7 +144,8 @@ TEST(If, TakesOneBranchAndJoinsTypes) {
   const auto then_branch = branch("Neg", {}), else_branch = branch("Abs", {});
   then_branch->share_symbols(g);
   else_branch->share_symbols(g);
-  const auto c = g.add_input("c", {DType::kBool, ir::Dims{}}), x = g.add_input("x", {DType::kF32, ir::Dims{2}});
+  const auto c = g.add_input("c", {DType::kBool, ir::Dims{}}),
+             x = g.add_input("x", {DType::kF32, ir::Dims{2}});
   ir::Node node;
   node.op = "If";
   node.name = "if";

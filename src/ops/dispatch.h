@@ -15,7 +15,8 @@ struct Tag {
   using type = T;
 };
 
-/// Calls fn(Tag<T>) for f32 and f64; false for any other dtype. Narrow floats never reach a kernel that widens.
+/// Calls fn(Tag<T>) for f32 and f64; false for any other dtype. Narrow floats never reach a kernel that
+/// widens.
 template <class F>
 bool dispatch_float(DType t, F&& fn) {
   switch (t) {
@@ -63,7 +64,8 @@ void integer_or_throw(const KernelContext& ctx, DType t, F&& fn) {
   if (!dispatch_integer(t, fn)) unsupported_type(ctx, t);
 }
 
-/// Two's-complement arithmetic for integers, the plain operator for floats: overflow wraps instead of being undefined.
+/// Two's-complement arithmetic for integers, the plain operator for floats: overflow wraps instead of being
+/// undefined.
 template <class T>
 T wrap_add(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
@@ -89,13 +91,15 @@ T wrap_mul(T a, T b) {
   }
 }
 
-/// Float to integer: truncates toward zero, out-of-range values saturate, NaN gives 0. The one rule of the project.
+/// Float to integer: truncates toward zero, out-of-range values saturate, NaN gives 0. The one rule of the
+/// project.
 template <class To>
 To to_integer(double x) {
   static_assert(std::is_integral_v<To>);
   if (!(x == x)) return 0;
   constexpr double kLow = static_cast<double>(std::numeric_limits<To>::min());
-  constexpr double kHigh = static_cast<double>(std::numeric_limits<To>::max());  // 2^63 and 2^64 when rounded up
+  constexpr double kHigh =
+      static_cast<double>(std::numeric_limits<To>::max());  // 2^63 and 2^64 when rounded up
   if (x <= kLow) return std::numeric_limits<To>::min();
   if (x >= kHigh) return std::numeric_limits<To>::max();
   return static_cast<To>(x);

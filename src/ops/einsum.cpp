@@ -1,7 +1,8 @@
 // Einsum and Det. Source: ONNX, opsets 28 and 22.
 //
-// Einsum: out[output indices] = sum over the other indices of the product of the operands, products and sums in f64 (integers: wrapping, in
-// their type), summed in the order of the indices' first appearance. Ellipses broadcast against each other from the right.
+// Einsum: out[output indices] = sum over the other indices of the product of the operands, products and sums
+// in f64 (integers: wrapping, in their type), summed in the order of the indices' first appearance. Ellipses
+// broadcast against each other from the right.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,7 +17,8 @@
 namespace hone::ops {
 namespace {
 
-/// A parsed equation over operands of known rank. Letters are 'A'..'z'; ellipsis dimensions are -1, -2, ... counted from the right.
+/// A parsed equation over operands of known rank. Letters are 'A'..'z'; ellipsis dimensions are -1, -2, ...
+/// counted from the right.
 struct Equation {
   std::vector<std::vector<int>> terms;
   std::vector<int> out;
@@ -33,21 +35,30 @@ std::string parse_equation(const std::string& text, const std::vector<size_t>& r
   const std::string left = s.substr(0, arrow);
   std::vector<std::string> parts(1);
   for (const char c : left) {
-    if (c == ',') parts.emplace_back();
-    else parts.back().push_back(c);
+    if (c == ',')
+      parts.emplace_back();
+    else
+      parts.back().push_back(c);
   }
-  if (parts.size() != ranks.size()) return "the equation has " + std::to_string(parts.size()) + " terms for " + std::to_string(ranks.size()) + " inputs";
+  if (parts.size() != ranks.size())
+    return "the equation has " + std::to_string(parts.size()) + " terms for " + std::to_string(ranks.size()) +
+           " inputs";
   int widest = 0;
-  const auto read = [&](const std::string& part, size_t rank, bool known, std::vector<int>* out) -> std::string {
+  const auto read = [&](const std::string& part, size_t rank, bool known,
+                        std::vector<int>* out) -> std::string {
     int ellipses = 0;
     size_t letters = 0;
     for (size_t i = 0; i < part.size(); ++i) {
-      if (std::isalpha(static_cast<unsigned char>(part[i])) != 0) ++letters;
-      else if (part.compare(i, 3, "...") == 0) i += 2, ++ellipses;
-      else return std::string("'") + part[i] + "' has no meaning in an equation";
+      if (std::isalpha(static_cast<unsigned char>(part[i])) != 0)
+        ++letters;
+      else if (part.compare(i, 3, "...") == 0)
+        i += 2, ++ellipses;
+      else
+        return std::string("'") + part[i] + "' has no meaning in an equation";
     }
     if (ellipses > 1) return "a term has two ellipses";
-    if (known && (letters > rank || (ellipses == 0 && letters != rank))) return "term '" + part + "' does not fit an operand of rank " + std::to_string(rank);
+    if (known && (letters > rank || (ellipses == 0 && letters != rank)))
+      return "term '" + part + "' does not fit an operand of rank " + std::to_string(rank);
     const int dots = known ? static_cast<int>(rank - letters) : widest;
     if (known) widest = std::max(widest, ellipses > 0 ? dots : 0);
     for (size_t i = 0; i < part.size(); ++i) {
@@ -81,7 +92,9 @@ std::string parse_equation(const std::string& text, const std::vector<size_t>& r
   for (size_t i = 0; i < eq->out.size(); ++i) {
     const int c = eq->out[i];
     if (std::count(eq->out.begin(), eq->out.end(), c) > 1) return "an output index is repeated";
-    const bool found = std::any_of(eq->terms.begin(), eq->terms.end(), [c](const auto& t) { return std::find(t.begin(), t.end(), c) != t.end(); });
+    const bool found = std::any_of(eq->terms.begin(), eq->terms.end(), [c](const auto& t) {
+      return std::find(t.begin(), t.end(), c) != t.end();
+    });
     if (!found) return "an output index occurs in no term";
   }
   return {};
@@ -105,7 +118,8 @@ void einsum_infer(InferContext& ctx) {
       const Dim& have = ctx.shape(i)[d];
       const auto [it, is_new] = extent.emplace(eq.terms[i][d], have);
       if (is_new || it->second == have || have == Dim(1)) continue;
-      if (it->second.is_const() && have.is_const() && it->second.value() != 1) ctx.fail("one index stands for " + it->second.text() + " and " + have.text());
+      if (it->second.is_const() && have.is_const() && it->second.value() != 1)
+        ctx.fail("one index stands for " + it->second.text() + " and " + have.text());
       if (it->second == Dim(1) || have.is_const()) it->second = have;
     }
   }
@@ -114,10 +128,12 @@ void einsum_infer(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(0), std::move(out));
 }
 
-/// Sums over `inner` of the operands' products. Offsets advance by per-index strides; the innermost sum is a plain loop.
+/// Sums over `inner` of the operands' products. Offsets advance by per-index strides; the innermost sum is a
+/// plain loop.
 template <class T, class Acc>
-void contract(const std::vector<const T*>& src, const std::vector<std::vector<int64_t>>& out_strides, const Shape& out_shape,
-              const std::vector<std::vector<int64_t>>& sum_strides, const Shape& sum_shape, T* dst) {
+void contract(const std::vector<const T*>& src, const std::vector<std::vector<int64_t>>& out_strides,
+              const Shape& out_shape, const std::vector<std::vector<int64_t>>& sum_strides,
+              const Shape& sum_shape, T* dst) {
   const size_t n = src.size();
   const int64_t total = numel(out_shape), terms = numel(sum_shape);
   const int64_t run = sum_shape.empty() ? 1 : sum_shape.back();
@@ -131,11 +147,14 @@ void contract(const std::vector<const T*>& src, const std::vector<std::vector<in
     for (int64_t done = 0; done < terms; done += run) {
       if (n == 2) {
         const T *a = src[0] + at[0], *b = src[1] + at[1];
-        for (int64_t i = 0; i < run; ++i) sum = wrap_add<Acc>(sum, wrap_mul<Acc>(static_cast<Acc>(a[i * step[0]]), static_cast<Acc>(b[i * step[1]])));
+        for (int64_t i = 0; i < run; ++i)
+          sum = wrap_add<Acc>(
+              sum, wrap_mul<Acc>(static_cast<Acc>(a[i * step[0]]), static_cast<Acc>(b[i * step[1]])));
       } else {
         for (int64_t i = 0; i < run; ++i) {
           Acc product = static_cast<Acc>(src[0][at[0] + i * step[0]]);
-          for (size_t k = 1; k < n; ++k) product = wrap_mul<Acc>(product, static_cast<Acc>(src[k][at[k] + i * step[k]]));
+          for (size_t k = 1; k < n; ++k)
+            product = wrap_mul<Acc>(product, static_cast<Acc>(src[k][at[k] + i * step[k]]));
           sum = wrap_add<Acc>(sum, product);
         }
       }
@@ -174,7 +193,8 @@ void einsum_kernel(KernelContext& ctx) {
       const auto [it, is_new] = extent.emplace(c, have);
       if (is_new) order.push_back(c);
       if (it->second == have || have == 1) continue;
-      if (it->second != 1) ctx.fail("one index stands for " + std::to_string(it->second) + " and " + std::to_string(have));
+      if (it->second != 1)
+        ctx.fail("one index stands for " + std::to_string(it->second) + " and " + std::to_string(have));
       it->second = have;
     }
   }
@@ -208,7 +228,8 @@ void einsum_kernel(KernelContext& ctx) {
     using Acc = std::conditional_t<std::is_floating_point_v<T>, double, T>;
     std::vector<const T*> src;
     for (const Tensor* t : ctx.inputs) src.push_back(t->data<T>());
-    contract<T, Acc>(src, out_strides, out_shape, sum_strides, sum_shape, ctx.out(0, ctx.in(0).dtype(), out_shape).template data<T>());
+    contract<T, Acc>(src, out_strides, out_shape, sum_strides, sum_shape,
+                     ctx.out(0, ctx.in(0).dtype(), out_shape).template data<T>());
   });
 }
 
@@ -220,7 +241,8 @@ Cost einsum_cost(const AttrMap& attrs, std::span<const Shape> inputs, std::span<
   if (!parse_equation(ir::attr_string(attrs, "equation", ""), ranks, &eq).empty()) return cost;
   std::map<int, int64_t> extent;
   for (size_t i = 0; i < eq.terms.size(); ++i) {
-    for (size_t d = 0; d < eq.terms[i].size(); ++d) extent[eq.terms[i][d]] = std::max(extent[eq.terms[i][d]], inputs[i][d]);
+    for (size_t d = 0; d < eq.terms[i].size(); ++d)
+      extent[eq.terms[i][d]] = std::max(extent[eq.terms[i][d]], inputs[i][d]);
   }
   cost.flops = static_cast<double>(inputs.size());
   for (const auto& [c, n] : extent) cost.flops *= static_cast<double>(n);
@@ -235,7 +257,8 @@ void det_infer(InferContext& ctx) {
     return;
   }
   const Dims& x = ctx.shape(0);
-  if (x.size() < 2 || (x.back().is_const() && x[x.size() - 2].is_const() && !(x.back() == x[x.size() - 2]))) ctx.fail("input must end in a square matrix, not " + ctx.input(0).text());
+  if (x.size() < 2 || (x.back().is_const() && x[x.size() - 2].is_const() && !(x.back() == x[x.size() - 2])))
+    ctx.fail("input must end in a square matrix, not " + ctx.input(0).text());
   ctx.set_output(0, ctx.dtype(0), Dims(x.begin(), x.end() - 2));
 }
 
@@ -263,7 +286,8 @@ double determinant(std::vector<double>* m, int64_t n) {
 
 void det_kernel(KernelContext& ctx) {
   const Tensor& x = ctx.in(0);
-  if (x.rank() < 2 || x.dim(x.rank() - 1) != x.dim(x.rank() - 2)) ctx.fail("input must end in a square matrix, not " + x.type_text());
+  if (x.rank() < 2 || x.dim(x.rank() - 1) != x.dim(x.rank() - 2))
+    ctx.fail("input must end in a square matrix, not " + x.type_text());
   const int64_t n = x.dim(x.rank() - 1);
   float_or_throw(ctx, x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -279,7 +303,8 @@ void det_kernel(KernelContext& ctx) {
 }  // namespace
 
 const OpDef& op_Einsum() {
-  static const OpDef def{.name = "Einsum", .infer = einsum_infer, .kernel = einsum_kernel, .cost = einsum_cost};
+  static const OpDef def{
+      .name = "Einsum", .infer = einsum_infer, .kernel = einsum_kernel, .cost = einsum_cost};
   return def;
 }
 

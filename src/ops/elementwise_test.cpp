@@ -60,9 +60,11 @@ TEST(Activation, KnownValues) {
   expect_near(run("Softplus", {f32({3}, {-100, 0, 100})})[0], {3.7200759760e-44, 0.6931471806, 100});
   expect_near(run("Softsign", {x})[0], {-0.75, -1.0 / 3, 1.0 / 3, 0.75});
   expect_near(run("Gelu", {x})[0], {-0.0040496940, -0.1542687694, 0.3457312306, 2.9959503});
-  expect_near(run("Gelu", {x}, {{"approximate", std::string("tanh")}})[0], {-0.0036373920, -0.1542859, 0.3457140, 2.9963627});
+  expect_near(run("Gelu", {x}, {{"approximate", std::string("tanh")}})[0],
+              {-0.0036373920, -0.1542859, 0.3457140, 2.9963627});
   expect_near(run("Sigmoid", {f32({3}, {-1000, 0, 1000})})[0], {0, 0.5, 1});
-  expect_near(run("Swish", {x}, {{"alpha", 1.0F}})[0], {-0.1422776195, -0.1887703344, 0.3112296656, 2.8577223805});
+  expect_near(run("Swish", {x}, {{"alpha", 1.0F}})[0],
+              {-0.1422776195, -0.1887703344, 0.3112296656, 2.8577223805});
   expect_near(run("Mish", {x})[0], {-0.1456474, -0.2207438, 0.3752452, 2.9865349}, 1e-5);
   expect_near(run("ThresholdedRelu", {x})[0], {0, 0, 0, 3});
   expect_near(run("Shrink", {x}, {{"bias", 1.0F}, {"lambd", 1.5F}})[0], {-2, 0, 0, 2});
@@ -71,7 +73,8 @@ TEST(Activation, KnownValues) {
 
 TEST(Elementwise, NanStaysNan) {  // E15
   const Tensor x = f32({1}, {kNaN});
-  for (const char* op : {"Relu", "LeakyRelu", "Elu", "Selu", "Celu", "HardSigmoid", "HardSwish", "ThresholdedRelu", "Shrink", "Sign"}) {
+  for (const char* op : {"Relu", "LeakyRelu", "Elu", "Selu", "Celu", "HardSigmoid", "HardSwish",
+                         "ThresholdedRelu", "Shrink", "Sign"}) {
     EXPECT_TRUE(std::isnan(run(op, {x})[0].at(0))) << op;
   }
   EXPECT_TRUE(std::isnan(run("Clip", {x, f32({}, {0}), f32({}, {1})})[0].at(0)));
@@ -83,9 +86,12 @@ TEST(Elementwise, NanStaysNan) {  // E15
 }
 
 TEST(Binary, Broadcasts) {
-  EXPECT_EQ(values(run("Add", {f32({2, 1}, {1, 2}), f32({3}, {10, 20, 30})})[0]), (V{11, 21, 31, 12, 22, 32}));
-  EXPECT_EQ(values(run("Sub", {f32({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), f32({2, 1}, {1, 2})})[0]), (V{0, 1, 1, 2, 4, 5, 5, 6}));
-  EXPECT_EQ(values(run("Mul", {f32({1, 3, 1}, {1, 2, 3}), f32({2, 1, 2}, {1, 2, 3, 4})})[0]), (V{1, 2, 2, 4, 3, 6, 3, 4, 6, 8, 9, 12}));
+  EXPECT_EQ(values(run("Add", {f32({2, 1}, {1, 2}), f32({3}, {10, 20, 30})})[0]),
+            (V{11, 21, 31, 12, 22, 32}));
+  EXPECT_EQ(values(run("Sub", {f32({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), f32({2, 1}, {1, 2})})[0]),
+            (V{0, 1, 1, 2, 4, 5, 5, 6}));
+  EXPECT_EQ(values(run("Mul", {f32({1, 3, 1}, {1, 2, 3}), f32({2, 1, 2}, {1, 2, 3, 4})})[0]),
+            (V{1, 2, 2, 4, 3, 6, 3, 4, 6, 8, 9, 12}));
   EXPECT_EQ(run("Add", {f32({0, 3}, {}), f32({1}, {1})})[0].shape(), (Shape{0, 3}));
   EXPECT_EQ(run("Add", {f32({2, 0}, {}), f32({2, 1}, {1, 2})})[0].shape(), (Shape{2, 0}));
   EXPECT_EQ(values(run("Add", {f32({}, {1}), f32({}, {2})})[0]), (V{3}));
@@ -93,17 +99,23 @@ TEST(Binary, Broadcasts) {
 }
 
 TEST(Binary, IntegerDivisionTruncates) {
-  EXPECT_EQ(values(run("Div", {i32({4}, {7, -7, 7, INT32_MIN}), i32({4}, {2, 2, -2, -1})})[0]), (V{3, -3, -3, -2147483648.0}));
+  EXPECT_EQ(values(run("Div", {i32({4}, {7, -7, 7, INT32_MIN}), i32({4}, {2, 2, -2, -1})})[0]),
+            (V{3, -3, -3, -2147483648.0}));
   EXPECT_EQ(error_of("Div", {i64({1}, {1}), i64({1}, {0})}), kData);
   EXPECT_EQ(values(run("Mod", {i32({4}, {-4, 7, 5, -5}), i32({4}, {2, -3, 3, 3})})[0]), (V{0, -2, 2, 1}));
-  EXPECT_EQ(values(run("Mod", {i32({2}, {7, -7}), i32({2}, {-3, 3})}, {{"fmod", int64_t{1}}})[0]), (V{1, -1}));
-  expect_near(run("Mod", {f32({3}, {-4.3F, 7.2F, 5.0F}), f32({3}, {2.1F, -3.4F, 8.0F})}, {{"fmod", int64_t{1}}})[0], {-0.1, 0.4, 5}, 1e-5);
-  expect_near(run("Mod", {f32({3}, {-4.3F, 7.2F, 3}), f32({3}, {2.1F, -3.4F, -kInf})})[0], {2.0, -3.0, -INFINITY}, 1e-5);
+  EXPECT_EQ(values(run("Mod", {i32({2}, {7, -7}), i32({2}, {-3, 3})}, {{"fmod", int64_t{1}}})[0]),
+            (V{1, -1}));
+  expect_near(
+      run("Mod", {f32({3}, {-4.3F, 7.2F, 5.0F}), f32({3}, {2.1F, -3.4F, 8.0F})}, {{"fmod", int64_t{1}}})[0],
+      {-0.1, 0.4, 5}, 1e-5);
+  expect_near(run("Mod", {f32({3}, {-4.3F, 7.2F, 3}), f32({3}, {2.1F, -3.4F, -kInf})})[0],
+              {2.0, -3.0, -INFINITY}, 1e-5);
   EXPECT_EQ(error_of("Mod", {i64({1}, {1}), i64({1}, {0})}), kData);
 }
 
 TEST(Binary, Pow) {  // E33
-  expect_near(run("Pow", {f32({6}, {-2, -8, 0, 0, -2, 1e-4F}), f32({6}, {2, 1.0F / 3, 0, 0.5F, 3, 2})})[0], {4, NAN, 1, 0, -8, 1e-8}, 1e-9);
+  expect_near(run("Pow", {f32({6}, {-2, -8, 0, 0, -2, 1e-4F}), f32({6}, {2, 1.0F / 3, 0, 0.5F, 3, 2})})[0],
+              {4, NAN, 1, 0, -8, 1e-8}, 1e-9);
   EXPECT_EQ(values(run("Pow", {i32({3}, {1, 2, 3}), f32({3}, {4, -1, 0.5F})})[0]), (V{1, 0, 1}));
   EXPECT_EQ(values(run("Pow", {i64({4}, {3, -1, 2, -2}), i64({4}, {4, -3, -1, 3})})[0]), (V{81, -1, 0, -8}));
   EXPECT_EQ(values(run("Pow", {f32({2}, {3, 4}), i64({}, {2})})[0]), (V{9, 16}));
@@ -111,7 +123,8 @@ TEST(Binary, Pow) {  // E33
 
 TEST(Binary, ShapeArithmetic) {
   // 64-bit sums are exact (E25).
-  EXPECT_EQ(run("Add", {i64({2}, {3000000000, int64_t{1} << 40}), i64({}, {1})})[0].to_i64(), (std::vector<int64_t>{3000000001, (int64_t{1} << 40) + 1}));
+  EXPECT_EQ(run("Add", {i64({2}, {3000000000, int64_t{1} << 40}), i64({}, {1})})[0].to_i64(),
+            (std::vector<int64_t>{3000000001, (int64_t{1} << 40) + 1}));
 }
 
 TEST(Variadic, Values) {
@@ -120,7 +133,8 @@ TEST(Variadic, Values) {
   EXPECT_EQ(values(run("Max", {i32({2}, {1, 5}), i32({1}, {3})})[0]), (V{3, 5}));
   EXPECT_EQ(values(run("Min", {i64({2}, {1, 5})})[0]), (V{1, 5}));
   // One rounding: in f32 the small terms would vanish.
-  EXPECT_EQ(run("Sum", {f32({1}, {1e8F}), f32({1}, {3}), f32({1}, {3})})[0].at(0), static_cast<double>(1e8F + 6.0F + 2.0F));
+  EXPECT_EQ(run("Sum", {f32({1}, {1e8F}), f32({1}, {3}), f32({1}, {3})})[0].at(0),
+            static_cast<double>(1e8F + 6.0F + 2.0F));
 }
 
 TEST(Compare, Values) {
@@ -136,19 +150,23 @@ TEST(Compare, Values) {
   EXPECT_EQ(values(run("Xor", {boolean({2}, {1, 0}), boolean({2}, {1, 1})})[0]), (V{0, 1}));
   EXPECT_EQ(values(run("Not", {boolean({2}, {1, 0})})[0]), (V{0, 1}));
   EXPECT_EQ(values(run("IsNaN", {f32({2}, {kNaN, kInf})})[0]), (V{1, 0}));
-  EXPECT_EQ(values(run("IsInf", {f32({3}, {kNaN, kInf, -kInf})}, {{"detect_positive", int64_t{0}}})[0]), (V{0, 0, 1}));
+  EXPECT_EQ(values(run("IsInf", {f32({3}, {kNaN, kInf, -kInf})}, {{"detect_positive", int64_t{0}}})[0]),
+            (V{0, 0, 1}));
 }
 
 TEST(Where, BroadcastsAndMovesAnyType) {
-  EXPECT_EQ(values(run("Where", {boolean({2, 1}, {1, 0}), i64({2}, {1, 2}), i64({}, {9})})[0]), (V{1, 2, 9, 9}));
-  EXPECT_EQ(values(run("Where", {boolean({2}, {0, 1}), boolean({2}, {1, 1}), boolean({2}, {0, 0})})[0]), (V{0, 1}));
+  EXPECT_EQ(values(run("Where", {boolean({2, 1}, {1, 0}), i64({2}, {1, 2}), i64({}, {9})})[0]),
+            (V{1, 2, 9, 9}));
+  EXPECT_EQ(values(run("Where", {boolean({2}, {0, 1}), boolean({2}, {1, 1}), boolean({2}, {0, 0})})[0]),
+            (V{0, 1}));
 }
 
 TEST(Clip, BoundsAndIntegers) {
   EXPECT_EQ(values(run("Clip", {f32({3}, {-5, 0.5F, 5}), f32({}, {-1}), f32({}, {1})})[0]), (V{-1, 0.5, 1}));
   EXPECT_EQ(values(run("Clip", {f32({3}, {-9, 0, 5}), Tensor(), f32({}, {1})})[0]), (V{-9, 0, 1}));  // F01
   EXPECT_EQ(values(run("Clip", {i32({3}, {-5, 1, 5}), i32({}, {0}), i32({}, {1})})[0]), (V{0, 1, 1}));
-  EXPECT_EQ(values(run("Clip", {f32({1}, {3}), f32({}, {5}), f32({}, {1})})[0]), (V{1}));  // crossed bounds: the upper one
+  EXPECT_EQ(values(run("Clip", {f32({1}, {3}), f32({}, {5}), f32({}, {1})})[0]),
+            (V{1}));  // crossed bounds: the upper one
 }
 
 Tensor cast(const Tensor& x, DType to, ir::AttrMap attrs = {}) {
@@ -167,17 +185,21 @@ TEST(Cast, FloatToIntegerSaturates) {
 TEST(Cast, Float8) {  // B15
   const Tensor x = f32({8}, {448, 460, 470, 500, kInf, kNaN, 0x1p-9F, 0.0009F});
   expect_near(cast(x, DType::kF8E4M3FN), {448, 448, 448, 448, 448, NAN, 0.001953125, 0});
-  expect_near(cast(x, DType::kF8E4M3FN, {{"saturate", int64_t{0}}}), {448, 448, NAN, NAN, NAN, NAN, 0.001953125, 0});
+  expect_near(cast(x, DType::kF8E4M3FN, {{"saturate", int64_t{0}}}),
+              {448, 448, NAN, NAN, NAN, NAN, 0.001953125, 0});
 }
 
 TEST(Cast, NarrowFloatsRoundOnce) {  // B13
-  EXPECT_EQ(values(cast(cast(f32({3}, {0.33333334F, 1.00390625F, 1.01171875F}), DType::kBF16), DType::kF32)), (V{0.333984375, 1.0, 1.015625}));
+  EXPECT_EQ(values(cast(cast(f32({3}, {0.33333334F, 1.00390625F, 1.01171875F}), DType::kBF16), DType::kF32)),
+            (V{0.333984375, 1.0, 1.015625}));
   EXPECT_EQ(values(cast(f32({2}, {65519, 65520}), DType::kF16)), (V{65504, INFINITY}));
 }
 
 TEST(Cast, LikeAndBits) {
-  EXPECT_EQ(run("CastLike", {f32({2}, {1.5F, -1}), i32({1}, {0})})[0].to_i64(), (std::vector<int64_t>{1, -1}));
-  EXPECT_EQ(run("BitCast", {f32({2}, {1, -2})}, {{"to", static_cast<int64_t>(DType::kI32)}})[0].to_i64(), (std::vector<int64_t>{0x3f800000, static_cast<int32_t>(0xc0000000)}));
+  EXPECT_EQ(run("CastLike", {f32({2}, {1.5F, -1}), i32({1}, {0})})[0].to_i64(),
+            (std::vector<int64_t>{1, -1}));
+  EXPECT_EQ(run("BitCast", {f32({2}, {1, -2})}, {{"to", static_cast<int64_t>(DType::kI32)}})[0].to_i64(),
+            (std::vector<int64_t>{0x3f800000, static_cast<int32_t>(0xc0000000)}));
   EXPECT_EQ(error_of("BitCast", {f32({1}, {1})}, {{"to", static_cast<int64_t>(DType::kI64)}}), kModel);
 }
 

@@ -27,8 +27,10 @@ void expand_infer(InferContext& ctx) {
   if (!ctx.has_shape(0) || !target) {
     const auto rank = vector_length(ctx, 1);
     ctx.set_output(0, ctx.dtype(0),
-                   ctx.has_shape(0) && rank ? std::optional<Dims>(unknown_dims(ctx, std::max(ctx.shape(0).size(), static_cast<size_t>(*rank))))
-                                            : std::nullopt);
+                   ctx.has_shape(0) && rank
+                       ? std::optional<Dims>(
+                             unknown_dims(ctx, std::max(ctx.shape(0).size(), static_cast<size_t>(*rank))))
+                       : std::nullopt);
     return;
   }
   for (const Dim& d : *target) {
@@ -50,7 +52,8 @@ void expand_kernel(KernelContext& ctx) {
   if (!shape) ctx.fail(x.type_text() + " does not expand to " + type_text(x.dtype(), target));
   check_budget(ctx, x.dtype(), *shape);
   Tensor& y = ctx.out(0, x.dtype(), *shape);
-  copy_strided(y.raw(), dense_strides(*shape), x.raw(), broadcast_strides(x.shape(), *shape), *shape, element_bytes(x));
+  copy_strided(y.raw(), dense_strides(*shape), x.raw(), broadcast_strides(x.shape(), *shape), *shape,
+               element_bytes(x));
 }
 
 // --- Tile ---
@@ -59,7 +62,8 @@ void tile_infer(InferContext& ctx) {
   const auto repeats = ctx.contents(1);
   if (!ctx.has_shape(0)) {
     const auto rank = vector_length(ctx, 1);
-    ctx.set_output(0, ctx.dtype(0), rank ? std::optional<Dims>(unknown_dims(ctx, static_cast<size_t>(*rank))) : std::nullopt);
+    ctx.set_output(0, ctx.dtype(0),
+                   rank ? std::optional<Dims>(unknown_dims(ctx, static_cast<size_t>(*rank))) : std::nullopt);
     return;
   }
   const Dims& in = ctx.shape(0);
@@ -67,7 +71,9 @@ void tile_infer(InferContext& ctx) {
     ctx.set_output(0, ctx.dtype(0), unknown_dims(ctx, in.size()));
     return;
   }
-  if (repeats->size() != in.size()) ctx.fail("repeats has " + std::to_string(repeats->size()) + " entries for rank " + std::to_string(in.size()));
+  if (repeats->size() != in.size())
+    ctx.fail("repeats has " + std::to_string(repeats->size()) + " entries for rank " +
+             std::to_string(in.size()));
   Dims out;
   for (size_t i = 0; i < in.size(); ++i) {
     if ((*repeats)[i].is_const() && (*repeats)[i].value() < 0) ctx.fail("negative repeat");
@@ -82,7 +88,8 @@ void tile_kernel(KernelContext& ctx) {
   const Tensor& x = ctx.in(0);
   const std::vector<int64_t> repeats = input_ints(ctx, 1);
   const size_t rank = x.shape().size();
-  if (repeats.size() != rank) ctx.fail("repeats has " + std::to_string(repeats.size()) + " entries for " + x.type_text());
+  if (repeats.size() != rank)
+    ctx.fail("repeats has " + std::to_string(repeats.size()) + " entries for " + x.type_text());
   Shape shape;
   for (size_t i = 0; i < rank; ++i) {
     if (repeats[i] < 0) ctx.fail("negative repeat");
@@ -108,7 +115,8 @@ void tile_adapt(AdaptContext& ctx) {
   const ir::Value& x = ctx.graph.value(ctx.node.inputs[0]);
   const ir::Value& count = ctx.graph.value(ctx.node.inputs[1]);
   const ir::Value& axis = ctx.graph.value(ctx.node.inputs[2]);
-  if (!x.type.known_rank() || !count.is_const() || !axis.is_const() || count.data->numel() != 1 || axis.data->numel() != 1) {
+  if (!x.type.known_rank() || !count.is_const() || !axis.is_const() || count.data->numel() != 1 ||
+      axis.data->numel() != 1) {
     ctx.fail("Tile-1 needs a known rank, a constant count and a constant axis");
   }
   std::vector<int64_t> repeats(static_cast<size_t>(x.type.rank()), 1);
@@ -122,13 +130,20 @@ void tile_adapt(AdaptContext& ctx) {
 }  // namespace
 
 const OpDef& op_Expand() {
-  static const OpDef def{.name = "Expand", .infer = expand_infer, .kernel = expand_kernel, .cost = elementwise_cost,
+  static const OpDef def{.name = "Expand",
+                         .infer = expand_infer,
+                         .kernel = expand_kernel,
+                         .cost = elementwise_cost,
                          .narrow = NarrowFloats::kNative};
   return def;
 }
 
 const OpDef& op_Tile() {
-  static const OpDef def{.name = "Tile", .infer = tile_infer, .kernel = tile_kernel, .adapt = tile_adapt, .cost = elementwise_cost,
+  static const OpDef def{.name = "Tile",
+                         .infer = tile_infer,
+                         .kernel = tile_kernel,
+                         .adapt = tile_adapt,
+                         .cost = elementwise_cost,
                          .narrow = NarrowFloats::kNative};
   return def;
 }

@@ -10,7 +10,8 @@ namespace hone::ops {
 namespace {
 
 int64_t product_of(const Shape& s, size_t from, size_t to) {
-  return numel(Shape(s.begin() + static_cast<std::ptrdiff_t>(from), s.begin() + static_cast<std::ptrdiff_t>(to)));
+  return numel(
+      Shape(s.begin() + static_cast<std::ptrdiff_t>(from), s.begin() + static_cast<std::ptrdiff_t>(to)));
 }
 
 // --- Gather: y = x[:axis] + indices + x[axis+1:] ---
@@ -33,7 +34,8 @@ void gather_infer(InferContext& ctx) {
   const auto n = static_cast<int64_t>(known->size());
   Dims picked;
   for (const int64_t i : *at) {
-    if (i < -n || i >= n) ctx.fail("index " + std::to_string(i) + " is outside a vector of " + std::to_string(n));
+    if (i < -n || i >= n)
+      ctx.fail("index " + std::to_string(i) + " is outside a vector of " + std::to_string(n));
     picked.push_back((*known)[static_cast<size_t>(i < 0 ? i + n : i)]);
   }
   ctx.set_contents(0, std::move(picked));
@@ -76,7 +78,8 @@ void gather_elements_infer(InferContext& ctx) {
 }
 
 template <class T>
-void gather_elements(KernelContext& ctx, const Tensor& x, const std::vector<int64_t>& at, size_t axis, Tensor* y) {
+void gather_elements(KernelContext& ctx, const Tensor& x, const std::vector<int64_t>& at, size_t axis,
+                     Tensor* y) {
   // Walk the indices row by row; `base` is the source offset of the row without the gathered axis.
   const Shape& shape = y->shape();
   const std::vector<int64_t> strides = dense_strides(x.shape());
@@ -92,7 +95,8 @@ void gather_elements(KernelContext& ctx, const Tensor& x, const std::vector<int6
       if (d != axis) base += index[d] * strides[d];
     }
     for (int64_t j = 0; j < inner; ++j) {
-      dst[done + j] = src[base + j * step + checked_index(ctx, at[static_cast<size_t>(done + j)], extent) * stride];
+      dst[done + j] =
+          src[base + j * step + checked_index(ctx, at[static_cast<size_t>(done + j)], extent) * stride];
     }
     for (size_t d = index.size(); d-- > 0;) {
       if (++index[d] < shape[d]) break;
@@ -109,10 +113,12 @@ void gather_elements_kernel(KernelContext& ctx) {
   if (has_subbyte_input(ctx)) return run_unpacked(ctx, gather_elements_kernel);
   const Tensor& x = ctx.in(0);
   const Tensor& indices = ctx.in(1);
-  if (x.rank() != indices.rank() || x.rank() == 0) ctx.fail("data and indices must have one rank, at least 1");
+  if (x.rank() != indices.rank() || x.rank() == 0)
+    ctx.fail("data and indices must have one rank, at least 1");
   const auto axis = static_cast<size_t>(ctx.axis(ctx.get_int("axis", 0), x.rank()));
   for (size_t d = 0; d < x.shape().size(); ++d) {
-    if (d != axis && indices.shape()[d] > x.shape()[d]) ctx.fail(indices.type_text() + " reaches beyond " + x.type_text());
+    if (d != axis && indices.shape()[d] > x.shape()[d])
+      ctx.fail(indices.type_text() + " reaches beyond " + x.type_text());
   }
   const std::vector<int64_t> at = read_indices(ctx, 1);
   Tensor& y = ctx.out(0, x.dtype(), indices.shape());
@@ -135,8 +141,10 @@ void gather_nd_infer(InferContext& ctx) {
   }
   const Dims &x = ctx.shape(0), &indices = ctx.shape(1);
   const int64_t batch = ctx.node().get_int("batch_dims", 0), depth = indices.back().value();
-  if (batch < 0 || depth < 1 || batch >= static_cast<int64_t>(indices.size()) || batch + depth > static_cast<int64_t>(x.size())) {
-    ctx.fail("indices " + ctx.input(1).text() + " with batch_dims " + std::to_string(batch) + " do not address " + ctx.input(0).text());
+  if (batch < 0 || depth < 1 || batch >= static_cast<int64_t>(indices.size()) ||
+      batch + depth > static_cast<int64_t>(x.size())) {
+    ctx.fail("indices " + ctx.input(1).text() + " with batch_dims " + std::to_string(batch) +
+             " do not address " + ctx.input(0).text());
   }
   Dims out(indices.begin(), indices.end() - 1);
   out.insert(out.end(), x.begin() + batch + depth, x.end());
@@ -148,9 +156,11 @@ void gather_nd_kernel(KernelContext& ctx) {
   const Tensor& x = ctx.in(0);
   const Tensor& indices = ctx.in(1);
   const auto batch = static_cast<size_t>(std::max<int64_t>(0, ctx.get_int("batch_dims", 0)));
-  if (indices.rank() == 0 || ctx.get_int("batch_dims", 0) < 0 || batch >= indices.shape().size()) ctx.fail("bad batch_dims or indices");
+  if (indices.rank() == 0 || ctx.get_int("batch_dims", 0) < 0 || batch >= indices.shape().size())
+    ctx.fail("bad batch_dims or indices");
   const auto depth = static_cast<size_t>(indices.shape().back());
-  if (depth < 1 || batch + depth > x.shape().size()) ctx.fail(indices.type_text() + " does not address " + x.type_text());
+  if (depth < 1 || batch + depth > x.shape().size())
+    ctx.fail(indices.type_text() + " does not address " + x.type_text());
   for (size_t d = 0; d < batch; ++d) {
     if (indices.shape()[d] != x.shape()[d]) ctx.fail("batch dimensions of data and indices differ");
   }
@@ -164,14 +174,16 @@ void gather_nd_kernel(KernelContext& ctx) {
   const int64_t batches = product_of(x.shape(), 0, batch);
   const int64_t per_batch = product_of(indices.shape(), batch, indices.shape().size() - 1);
   const int64_t batch_stride = product_of(x.shape(), batch, x.shape().size());
-  const int64_t bytes = element_bytes(x), block = product_of(x.shape(), batch + depth, x.shape().size()) * bytes;
+  const int64_t bytes = element_bytes(x),
+                block = product_of(x.shape(), batch + depth, x.shape().size()) * bytes;
   auto* dst = static_cast<char*>(y.raw());
   const auto* src = static_cast<const char*>(x.raw());
   const int64_t* index = at.data();
   for (int64_t b = 0; b < batches; ++b) {
     for (int64_t k = 0; k < per_batch; ++k, index += depth, dst += block) {
       int64_t offset = b * batch_stride;
-      for (size_t d = 0; d < depth; ++d) offset += checked_index(ctx, index[d], x.shape()[batch + d]) * strides[batch + d];
+      for (size_t d = 0; d < depth; ++d)
+        offset += checked_index(ctx, index[d], x.shape()[batch + d]) * strides[batch + d];
       std::memcpy(dst, src + offset * bytes, static_cast<size_t>(block));
     }
   }

@@ -1,6 +1,7 @@
 // If and Loop. Source: ONNX, opsets up to 28.
 //
-// Loop runs while (no trip count or i < M) and (no condition input or the condition holds), checked before each iteration.
+// Loop runs while (no trip count or i < M) and (no condition input or the condition holds), checked before
+// each iteration.
 #include "ops/infer_util.h"
 #include "ops/subgraph.h"
 
@@ -10,21 +11,25 @@ namespace {
 Cost no_cost(const AttrMap&, std::span<const Shape>, std::span<const Shape>) { return {}; }
 
 bool truth(const KernelContext& ctx, const Tensor& t) {
-  if (t.dtype() != DType::kBool || t.numel() != 1) ctx.fail("a condition must be one bool, not " + t.type_text());
+  if (t.dtype() != DType::kBool || t.numel() != 1)
+    ctx.fail("a condition must be one bool, not " + t.type_text());
   return *t.data<uint8_t>() != 0;
 }
 
-/// A condition that is known: the branch not taken may contradict the shapes at hand, which is why exporters put a condition before it.
+/// A condition that is known: the branch not taken may contradict the shapes at hand, which is why exporters
+/// put a condition before it.
 std::optional<bool> known_condition(const InferContext& ctx) {
   const auto known = known_contents(ctx, 0);
-  return known && known->size() == 1 && (*known)[0].is_const() ? std::optional<bool>((*known)[0].value() != 0) : std::nullopt;
+  return known && known->size() == 1 && (*known)[0].is_const() ? std::optional<bool>((*known)[0].value() != 0)
+                                                               : std::nullopt;
 }
 
 void if_infer(InferContext& ctx) {
   const auto then_body = body_of(ctx, "then_branch"), else_body = body_of(ctx, "else_branch");
   const std::optional<bool> condition = known_condition(ctx);
   for (ir::Graph* body : {then_body.get(), else_body.get()}) {
-    if (body->outputs().size() != ctx.num_outputs()) ctx.fail("a branch has " + std::to_string(body->outputs().size()) + " outputs");
+    if (body->outputs().size() != ctx.num_outputs())
+      ctx.fail("a branch has " + std::to_string(body->outputs().size()) + " outputs");
     const bool dead = condition && body != (*condition ? then_body : else_body).get();
     try {
       infer_body(ctx, *body, {});
@@ -41,7 +46,8 @@ void if_infer(InferContext& ctx) {
       if (taken.contents) ctx.set_contents(i, *taken.contents);
       continue;
     }
-    if (a.type.dtype != DType::kUndefined && b.type.dtype != DType::kUndefined && a.type.dtype != b.type.dtype) {
+    if (a.type.dtype != DType::kUndefined && b.type.dtype != DType::kUndefined &&
+        a.type.dtype != b.type.dtype) {
       ctx.fail("the branches give " + a.type.text() + " and " + b.type.text());
     }
     ctx.set_output(i, join_types(ctx, a.type, b.type));
@@ -58,29 +64,38 @@ void if_kernel(KernelContext& ctx) {
 
 // --- Loop: inputs M, cond, carried...; body (i, cond, carried...) -> (cond, carried..., scanned...) ---
 
-/// True when the condition can never end the loop: absent, or constantly true outside and passed through or constantly true inside.
+/// True when the condition can never end the loop: absent, or constantly true outside and passed through or
+/// constantly true inside.
 bool always_true(const InferContext& ctx, const ir::Graph& body) {
-  const auto is_true = [](const Tensor* t) { return t != nullptr && t->dtype() == DType::kBool && t->numel() == 1 && *t->data<uint8_t>() != 0; };
+  const auto is_true = [](const Tensor* t) {
+    return t != nullptr && t->dtype() == DType::kBool && t->numel() == 1 && *t->data<uint8_t>() != 0;
+  };
   if (!ctx.has_input(1)) return true;
   if (!is_true(ctx.constant(1))) return false;
   ir::ValueId cond = body.outputs()[0];
-  for (const ir::Node* n = body.value(cond).producer; n != nullptr && n->is("Identity"); n = body.value(cond).producer) cond = n->inputs[0];
+  for (const ir::Node* n = body.value(cond).producer; n != nullptr && n->is("Identity");
+       n = body.value(cond).producer)
+    cond = n->inputs[0];
   return cond == body.inputs()[1] || is_true(body.value(cond).data.get());
 }
 
 void loop_infer(InferContext& ctx) {
   const auto body = body_of(ctx, "body");
   const size_t carried = ctx.num_inputs() < 2 ? 0 : ctx.num_inputs() - 2;
-  if (body->inputs().size() != carried + 2 || body->outputs().size() != ctx.num_outputs() + 1 || ctx.num_outputs() < carried) {
-    ctx.fail("the body has " + std::to_string(body->inputs().size()) + " inputs and " + std::to_string(body->outputs().size()) +
-             " outputs; the node carries " + std::to_string(carried) + " values and has " + std::to_string(ctx.num_outputs()) + " outputs");
+  if (body->inputs().size() != carried + 2 || body->outputs().size() != ctx.num_outputs() + 1 ||
+      ctx.num_outputs() < carried) {
+    ctx.fail("the body has " + std::to_string(body->inputs().size()) + " inputs and " +
+             std::to_string(body->outputs().size()) + " outputs; the node carries " +
+             std::to_string(carried) + " values and has " + std::to_string(ctx.num_outputs()) + " outputs");
   }
-  std::vector<TypeInfo> inputs{{DType::kI64, Dims{}}, {DType::kBool, ctx.has_input(1) ? ctx.input(1).shape : Dims{}}};
+  std::vector<TypeInfo> inputs{{DType::kI64, Dims{}},
+                               {DType::kBool, ctx.has_input(1) ? ctx.input(1).shape : Dims{}}};
   for (size_t i = 0; i < carried; ++i) inputs.push_back(ctx.input(i + 2));
   const std::vector<TypeInfo> types = infer_carried(ctx, *body, inputs, 2, carried, 1);
   for (size_t i = 0; i < carried; ++i) ctx.set_output(i, types[i]);
   const auto count = ctx.has_input(0) && always_true(ctx, *body) ? ctx.contents(0) : std::nullopt;
-  const Dim trips = count && count->size() == 1 && provably_nonneg((*count)[0]) ? (*count)[0] : ctx.fresh_symbol();
+  const Dim trips =
+      count && count->size() == 1 && provably_nonneg((*count)[0]) ? (*count)[0] : ctx.fresh_symbol();
   for (size_t i = carried; i < ctx.num_outputs(); ++i) {
     TypeInfo t = body->value(body->outputs()[i + 1]).type;
     if (t.shape) t.shape->insert(t.shape->begin(), trips);
@@ -90,11 +105,13 @@ void loop_infer(InferContext& ctx) {
 
 void loop_kernel(KernelContext& ctx) {
   const ir::Graph& body = body_of(ctx, "body");
-  if (!ctx.has_input(0) && !ctx.has_input(1)) ctx.fail("a loop with neither trip count nor condition never ends");
+  if (!ctx.has_input(0) && !ctx.has_input(1))
+    ctx.fail("a loop with neither trip count nor condition never ends");
   const size_t carried = ctx.inputs.size() - 2;
   int64_t limit = INT64_MAX;
   if (ctx.has_input(0)) {
-    if (ctx.in(0).numel() != 1 || ctx.in(0).dtype() != DType::kI64) ctx.fail("the trip count must be one i64, not " + ctx.in(0).type_text());
+    if (ctx.in(0).numel() != 1 || ctx.in(0).dtype() != DType::kI64)
+      ctx.fail("the trip count must be one i64, not " + ctx.in(0).type_text());
     limit = *ctx.in(0).data<int64_t>();
   }
   const bool conditional = ctx.has_input(1);
@@ -129,12 +146,17 @@ void loop_kernel(KernelContext& ctx) {
 }  // namespace
 
 const OpDef& op_If() {
-  static const OpDef def{.name = "If", .infer = if_infer, .kernel = if_kernel, .cost = no_cost, .narrow = NarrowFloats::kNative};
+  static const OpDef def{
+      .name = "If", .infer = if_infer, .kernel = if_kernel, .cost = no_cost, .narrow = NarrowFloats::kNative};
   return def;
 }
 
 const OpDef& op_Loop() {
-  static const OpDef def{.name = "Loop", .infer = loop_infer, .kernel = loop_kernel, .cost = no_cost, .narrow = NarrowFloats::kNative};
+  static const OpDef def{.name = "Loop",
+                         .infer = loop_infer,
+                         .kernel = loop_kernel,
+                         .cost = no_cost,
+                         .narrow = NarrowFloats::kNative};
   return def;
 }
 

@@ -24,7 +24,8 @@ void infer_broadcast_as(InferContext& ctx, DType dtype) {
 
 bool provably_nonneg(const Dim& d) {
   if (d.is_const()) return d.value() >= 0;
-  // Without a minus sign every coefficient is positive, and sums, products, floordiv, min and max of non-negative values are not negative.
+  // Without a minus sign every coefficient is positive, and sums, products, floordiv, min and max of
+  // non-negative values are not negative.
   return d.text().find('-') == std::string::npos;
 }
 
@@ -110,6 +111,27 @@ void elementwise_contents(InferContext& ctx, const ContentsFn& fn) {
     result.push_back(std::move(*value));
   }
   ctx.set_contents(0, std::move(result));
+}
+
+void strided_contents(InferContext& ctx, const Dims& known, const std::vector<int64_t>& shape, int64_t offset,
+                      const std::vector<int64_t>& strides) {
+  size_t count = 1;
+  for (const int64_t d : shape) {
+    count *= static_cast<size_t>(d);
+    if (count > InferContext::kMaxContents) return;
+  }
+  const std::vector<int64_t> dense = dense_strides(shape);
+  Dims picked;
+  for (size_t e = 0; e < count; ++e) {
+    int64_t at = offset, rest = static_cast<int64_t>(e);
+    for (size_t d = 0; d < shape.size(); ++d) {
+      at += rest / dense[d] * strides[d];
+      rest %= dense[d];
+    }
+    if (at < 0 || at >= static_cast<int64_t>(known.size())) return;  // contents that do not fit the shape
+    picked.push_back(known[static_cast<size_t>(at)]);
+  }
+  ctx.set_contents(0, std::move(picked));
 }
 
 std::optional<int64_t> vector_length(const InferContext& ctx, size_t i) {

@@ -1,4 +1,5 @@
-// What the inference functions of many operators share: types, broadcasting, arithmetic on known integer contents.
+// What the inference functions of many operators share: types, broadcasting, arithmetic on known integer
+// contents.
 #pragma once
 
 #include <functional>
@@ -23,7 +24,8 @@ std::optional<bool> decide_less(const Dim& a, const Dim& b);
 
 /// One result element from elements of the inputs; nullopt when it cannot be said.
 using ContentsFn = std::function<std::optional<Dim>(const std::vector<Dim>&)>;
-/// Contents of output 0 of an elementwise operator, where all inputs' contents are known. REQUIRES output 0 set.
+/// Contents of output 0 of an elementwise operator, where all inputs' contents are known. REQUIRES output 0
+/// set.
 void elementwise_contents(InferContext& ctx, const ContentsFn& fn);
 
 /// True for i32, i64 and bool: the dtypes whose contents are followed.
@@ -31,6 +33,11 @@ bool follows_contents(DType t);
 
 /// Contents of an input of such a dtype, bool constants included.
 std::optional<Dims> known_contents(const InferContext& ctx, size_t i);
+
+/// Contents of output 0 that picks elements of `known` at `offset` + strides * coordinates, for an output of
+/// known shape.
+void strided_contents(InferContext& ctx, const Dims& known, const std::vector<int64_t>& shape, int64_t offset,
+                      const std::vector<int64_t>& strides);
 
 /// A vector input's length, where known.
 std::optional<int64_t> vector_length(const InferContext& ctx, size_t i);

@@ -6,7 +6,8 @@ namespace hone::ops {
 
 void unsqueeze_input(AdaptContext& ctx, size_t i, const std::vector<int64_t>& axes) {
   const ir::ValueId list = ctx.ints("axes", axes);
-  const ir::Node* node = ctx.graph.add_node("Unsqueeze", {ctx.node.inputs[i], list}, {}, "", &ctx.node, ctx.node.name + "/unsqueeze");
+  const ir::Node* node = ctx.graph.add_node("Unsqueeze", {ctx.node.inputs[i], list}, {}, "", &ctx.node,
+                                            ctx.node.name + "/unsqueeze");
   ctx.graph.set_input(&ctx.node, i, node->outputs[0]);
   const TypeInfo& from = ctx.graph.value(node->inputs[0]).type;
   if (from.known_rank()) {
@@ -29,7 +30,8 @@ void adapt_legacy_broadcast(AdaptContext& ctx) {
   if (!broadcast || !has_axis) return;  // equal shapes, or B matches the last dimensions of A: NumPy's rule
   const TypeInfo& a = ctx.graph.value(ctx.node.inputs[0]).type;
   const TypeInfo& b = ctx.graph.value(ctx.node.inputs[1]).type;
-  if (!a.known_rank() || !b.known_rank()) ctx.fail("broadcast with an axis (opset below 7) needs the ranks of both inputs");
+  if (!a.known_rank() || !b.known_rank())
+    ctx.fail("broadcast with an axis (opset below 7) needs the ranks of both inputs");
   const int64_t at = axis < 0 ? axis + a.rank() : axis;
   const int64_t trailing = a.rank() - at - b.rank();
   if (at < 0 || trailing < 0) ctx.fail("axis " + std::to_string(axis) + " does not place B inside A");
@@ -61,7 +63,10 @@ ir::ValueId scalar_like_input(AdaptContext& ctx, const std::string& name, float 
   if (t == DType::kF32) return ctx.graph.add_constant(ctx.node.name + "/" + name, scalar);
   if (t != DType::kUndefined) return ctx.graph.add_constant(ctx.node.name + "/" + name, convert(scalar, t));
   const ir::ValueId constant = ctx.graph.add_constant(ctx.node.name + "/" + name, scalar);
-  return ctx.graph.add_node("CastLike", {constant, ctx.node.inputs[0]}, {}, "", &ctx.node, ctx.node.name + "/" + name + "_cast")->outputs[0];
+  return ctx.graph
+      .add_node("CastLike", {constant, ctx.node.inputs[0]}, {}, "", &ctx.node,
+                ctx.node.name + "/" + name + "_cast")
+      ->outputs[0];
 }
 
 }  // namespace hone::ops

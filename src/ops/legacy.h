@@ -10,8 +10,8 @@ namespace hone::ops {
 
 /// Puts an Unsqueeze before input `i`.
 void unsqueeze_input(AdaptContext& ctx, size_t i, const std::vector<int64_t>& axes);
-/// Opset < 7: `broadcast` and `axis` say where B's dimensions stand in A; trailing ones are added so that NumPy's rule says the same.
-/// Also drops `consumed_inputs`.
+/// Opset < 7: `broadcast` and `axis` say where B's dimensions stand in A; trailing ones are added so that
+/// NumPy's rule says the same. Also drops `consumed_inputs`.
 void adapt_legacy_broadcast(AdaptContext& ctx);
 /// Appends an input at position `i`, absent ones before it included.
 void put_input(AdaptContext& ctx, size_t i, ir::ValueId value);

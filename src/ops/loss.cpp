@@ -1,7 +1,8 @@
 // NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss. Source: ONNX, opsets 13 and 22.
 //
-// loss[n, d..] = -x[n, t, d..] * weight[t] with t the target, 0 where t is ignore_index; mean divides by the sum of the weights that took part
-// (their count without weights). Cross entropy takes x = log_softmax(scores) over axis 1, which is its second output.
+// loss[n, d..] = -x[n, t, d..] * weight[t] with t the target, 0 where t is ignore_index; mean divides by the
+// sum of the weights that took part (their count without weights). Cross entropy takes x =
+// log_softmax(scores) over axis 1, which is its second output.
 #include <cmath>
 
 #include "ops/dispatch.h"
@@ -14,7 +15,8 @@ namespace {
 
 void loss_infer(InferContext& ctx) {
   const std::string reduction = ctx.node().get_string("reduction", "mean");
-  if (reduction != "none" && reduction != "sum" && reduction != "mean") ctx.fail("reduction must be none, sum or mean, not '" + reduction + "'");
+  if (reduction != "none" && reduction != "sum" && reduction != "mean")
+    ctx.fail("reduction must be none, sum or mean, not '" + reduction + "'");
   ctx.set_output(0, ctx.dtype(0), reduction == "none" ? ctx.input(1).shape : Dims{});
   ctx.set_output(1, ctx.dtype(0), ctx.input(0).shape);
 }
@@ -25,10 +27,13 @@ void likelihood(KernelContext& ctx, const Shape& shape, const std::vector<double
   const std::vector<int64_t> target = read_indices(ctx, 1);
   Shape expected = shape;
   expected.erase(expected.begin() + 1);
-  if (ctx.in(1).shape() != expected) ctx.fail("targets are " + ctx.in(1).type_text() + ", the input asks for " + type_text(DType::kI64, expected));
+  if (ctx.in(1).shape() != expected)
+    ctx.fail("targets are " + ctx.in(1).type_text() + ", the input asks for " +
+             type_text(DType::kI64, expected));
   const int64_t classes = shape[1], inner = numel(Shape(shape.begin() + 2, shape.end()));
   const bool weighted = ctx.has_input(2);
-  if (weighted && (ctx.in(2).rank() != 1 || ctx.in(2).numel() != classes)) ctx.fail("weight must have one entry a class");
+  if (weighted && (ctx.in(2).rank() != 1 || ctx.in(2).numel() != classes))
+    ctx.fail("weight must have one entry a class");
   const bool ignores = ctx.attrs.contains("ignore_index");
   const int64_t ignored = ctx.get_int("ignore_index", 0);
   Tensor loss(DType::kF64, expected);
@@ -37,7 +42,8 @@ void likelihood(KernelContext& ctx, const Shape& shape, const std::vector<double
     const int64_t t = target[k], n = static_cast<int64_t>(k) / inner, i = static_cast<int64_t>(k) % inner;
     double v = 0;
     if (!ignores || t != ignored) {
-      if (t < 0 || t >= classes) ctx.fail("target " + std::to_string(t) + " is outside [0, " + std::to_string(classes) + ")");
+      if (t < 0 || t >= classes)
+        ctx.fail("target " + std::to_string(t) + " is outside [0, " + std::to_string(classes) + ")");
       const double w = weighted ? ctx.in(2).at(t) : 1.0;
       v = -log_p[static_cast<size_t>((n * classes + t) * inner + i)] * w;
       sum += v;
@@ -49,7 +55,8 @@ void likelihood(KernelContext& ctx, const Shape& shape, const std::vector<double
     ctx.set_out(0, convert(loss, ctx.out_dtypes[0]));
     return;
   }
-  ctx.set_out(0, convert(Tensor::of<double>(DType::kF64, {}, {reduction == "sum" ? sum : sum / weights}), ctx.out_dtypes[0]));
+  ctx.set_out(0, convert(Tensor::of<double>(DType::kF64, {}, {reduction == "sum" ? sum : sum / weights}),
+                         ctx.out_dtypes[0]));
 }
 
 std::vector<double> as_doubles(const KernelContext& ctx) {
@@ -84,12 +91,18 @@ void cross_entropy_kernel(KernelContext& ctx) {
 }  // namespace
 
 const OpDef& op_NegativeLogLikelihoodLoss() {
-  static const OpDef def{.name = "NegativeLogLikelihoodLoss", .infer = loss_infer, .kernel = nll_kernel, .cost = elementwise_cost};
+  static const OpDef def{.name = "NegativeLogLikelihoodLoss",
+                         .infer = loss_infer,
+                         .kernel = nll_kernel,
+                         .cost = elementwise_cost};
   return def;
 }
 
 const OpDef& op_SoftmaxCrossEntropyLoss() {
-  static const OpDef def{.name = "SoftmaxCrossEntropyLoss", .infer = loss_infer, .kernel = cross_entropy_kernel, .cost = elementwise_cost};
+  static const OpDef def{.name = "SoftmaxCrossEntropyLoss",
+                         .infer = loss_infer,
+                         .kernel = cross_entropy_kernel,
+                         .cost = elementwise_cost};
   return def;
 }
 

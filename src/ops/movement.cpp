@@ -30,7 +30,8 @@ void copy_row(char* dst, int64_t ds, const char* src, int64_t ss, int64_t n) {
   }
 }
 
-/// Two innermost axes where neither side is contiguous along both: walks tiles so that both sides stay in cache.
+/// Two innermost axes where neither side is contiguous along both: walks tiles so that both sides stay in
+/// cache.
 template <class T>
 void copy_plane(char* dst, const char* src, const Axis& a, const Axis& b) {
   constexpr int64_t kTile = 16;
@@ -76,8 +77,16 @@ void unsupported_type(const KernelContext& ctx, DType t) {
               ctx.where != nullptr ? *ctx.where : ErrorContext{});
 }
 
-void copy_strided(void* dst, const std::vector<int64_t>& dst_strides, const void* src, const std::vector<int64_t>& src_strides,
-                  const Shape& shape, int64_t bytes) {
+int64_t element_bytes(const Tensor& t) {
+  const int bits = dtype_bits(t.dtype());
+  if (bits == 0)
+    throw Error(ErrorCode::kUnsupported,
+                std::string("elements of type ") + dtype_name(t.dtype()) + " are not moved");
+  return bits / 8;
+}
+
+void copy_strided(void* dst, const std::vector<int64_t>& dst_strides, const void* src,
+                  const std::vector<int64_t>& src_strides, const Shape& shape, int64_t bytes) {
   std::vector<Axis> axes;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == 0) return;
@@ -149,7 +158,8 @@ void check_budget(const KernelContext& ctx, DType t, const Shape& shape) {
   if (empty) return;
   if (!fits || count > kMaxTensorBytes / std::max(1, dtype_bits(t) / 8)) {
     throw Error(ErrorCode::kOutOfMemory,
-                "result " + type_text(t, shape) + " exceeds the budget of " + std::to_string(kMaxTensorBytes >> 30) + " GiB a tensor",
+                "result " + type_text(t, shape) + " exceeds the budget of " +
+                    std::to_string(kMaxTensorBytes >> 30) + " GiB a tensor",
                 ctx.where != nullptr ? *ctx.where : ErrorContext{});
   }
 }
@@ -183,7 +193,8 @@ Tensor pack_subbyte(const Tensor& bytes, DType t) {
   const int per_byte = 8 / bits;
   const int mask = (1 << bits) - 1;
   for (int64_t i = 0; i < bytes.numel(); ++i) {
-    dst[i / per_byte] = static_cast<uint8_t>(dst[i / per_byte] | (src[i] & mask) << (bits * static_cast<int>(i % per_byte)));
+    dst[i / per_byte] =
+        static_cast<uint8_t>(dst[i / per_byte] | (src[i] & mask) << (bits * static_cast<int>(i % per_byte)));
   }
   return out;
 }
@@ -200,21 +211,29 @@ void run_unpacked(KernelContext& ctx, void (*kernel)(KernelContext&)) {
   for (DType& t : dtypes) {
     if (dtype_bits(t) > 0 && dtype_bits(t) < 8) t = DType::kU8;
   }
-  KernelContext inner{.attrs = ctx.attrs, .inputs = inputs, .out_dtypes = dtypes, .oracle = ctx.oracle, .allocate = {},
-                      .outputs = {}, .run_subgraph = {}, .where = ctx.where};
+  KernelContext inner{.attrs = ctx.attrs,
+                      .inputs = inputs,
+                      .out_dtypes = dtypes,
+                      .oracle = ctx.oracle,
+                      .allocate = {},
+                      .outputs = {},
+                      .run_subgraph = {},
+                      .where = ctx.where};
   inner.outputs.resize(ctx.out_dtypes.size());
   kernel(inner);
   for (size_t i = 0; i < ctx.out_dtypes.size(); ++i) {
     if (!ctx.wants(i)) continue;
     const int bits = dtype_bits(ctx.out_dtypes[i]);
-    ctx.set_out(i, bits > 0 && bits < 8 ? pack_subbyte(inner.outputs[i], ctx.out_dtypes[i]) : inner.outputs[i]);
+    ctx.set_out(i,
+                bits > 0 && bits < 8 ? pack_subbyte(inner.outputs[i], ctx.out_dtypes[i]) : inner.outputs[i]);
   }
 }
 
 std::vector<int64_t> input_ints(const KernelContext& ctx, size_t i) {
   const Tensor& t = ctx.in(i);
   if (t.rank() > 1) ctx.fail("input " + std::to_string(i) + " must be a vector, not " + t.type_text());
-  if (!is_integer(t.dtype())) ctx.fail("input " + std::to_string(i) + " must hold integers, not " + t.type_text());
+  if (!is_integer(t.dtype()))
+    ctx.fail("input " + std::to_string(i) + " must hold integers, not " + t.type_text());
   return t.to_i64();
 }
 

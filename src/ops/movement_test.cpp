@@ -30,7 +30,8 @@ TEST(Reshape, TargetForms) {
   const Tensor x = iota({2, 3, 4});
   EXPECT_EQ(run("Reshape", {x, i64({2}, {0, -1})})[0].shape(), (Shape{2, 12}));
   EXPECT_EQ(run("Reshape", {x, i64({3}, {-1, 2, 2})})[0].shape(), (Shape{6, 2, 2}));
-  EXPECT_EQ(run("Reshape", {iota({0, 3}), i64({2}, {3, 0})}, {{"allowzero", int64_t{1}}})[0].shape(), (Shape{3, 0}));
+  EXPECT_EQ(run("Reshape", {iota({0, 3}), i64({2}, {3, 0})}, {{"allowzero", int64_t{1}}})[0].shape(),
+            (Shape{3, 0}));
   EXPECT_EQ(run("Reshape", {iota({1}), i64({0}, {})})[0].shape(), (Shape{}));
   EXPECT_EQ(error_of("Reshape", {x, i64({2}, {5, -1})}), kData);
   EXPECT_EQ(error_of("Reshape", {x, i64({2}, {-1, -1})}), kData);
@@ -51,8 +52,10 @@ TEST(Reshape, FlattenSqueezeUnsqueeze) {
 TEST(Shape, DimensionsAsI64) {  // E49
   const Tensor x = iota({2, 3, 4});
   EXPECT_EQ(run("Shape", {x})[0].to_i64(), (std::vector<int64_t>{2, 3, 4}));
-  EXPECT_EQ(run("Shape", {x}, {{"start", int64_t{-2}}, {"end", int64_t{-1}}})[0].to_i64(), (std::vector<int64_t>{3}));
-  EXPECT_EQ(run("Shape", {x}, {{"start", int64_t{2}}, {"end", int64_t{1}}})[0].to_i64(), (std::vector<int64_t>{}));
+  EXPECT_EQ(run("Shape", {x}, {{"start", int64_t{-2}}, {"end", int64_t{-1}}})[0].to_i64(),
+            (std::vector<int64_t>{3}));
+  EXPECT_EQ(run("Shape", {x}, {{"start", int64_t{2}}, {"end", int64_t{1}}})[0].to_i64(),
+            (std::vector<int64_t>{}));
   EXPECT_EQ(run("Size", {x})[0].to_i64(), (std::vector<int64_t>{24}));
 }
 
@@ -71,7 +74,8 @@ TEST(Transpose, Permutes) {
 }
 
 TEST(Concat, JoinsAndChecks) {
-  EXPECT_EQ(values(run("Concat", {iota({2, 1}), iota({2, 2})}, {{"axis", int64_t{1}}})[0]), (V{0, 0, 1, 1, 2, 3}));
+  EXPECT_EQ(values(run("Concat", {iota({2, 1}), iota({2, 2})}, {{"axis", int64_t{1}}})[0]),
+            (V{0, 0, 1, 1, 2, 3}));
   EXPECT_EQ(run("Concat", {iota({0, 2}), iota({3, 2})}, {{"axis", int64_t{-2}}})[0].shape(), (Shape{3, 2}));
   EXPECT_EQ(error_of("Concat", {iota({2, 1}), iota({3, 1})}, {{"axis", int64_t{1}}}), kModel);
 }
@@ -102,9 +106,11 @@ TEST(Slice, Bounds) {  // E23, E25
   EXPECT_EQ(values(slice(iota({5}), INT64_MIN, INT64_MAX, INT64_MAX)), (V{0}));
   EXPECT_EQ(values(slice(iota({5}), INT64_MAX, INT64_MIN, INT64_MIN)), (V{4}));
   EXPECT_EQ(values(slice(iota({0}), 0, 5, 1)), (V{}));
-  const Tensor y = run("Slice", {iota({3, 4}), i64({2}, {1, -1}), i64({2}, {3, 0}), i64({2}, {0, 1}), i64({2}, {1, -2})})[0];
+  const Tensor y = run(
+      "Slice", {iota({3, 4}), i64({2}, {1, -1}), i64({2}, {3, 0}), i64({2}, {0, 1}), i64({2}, {1, -2})})[0];
   EXPECT_EQ(values(y), (V{7, 5, 11, 9}));
-  EXPECT_EQ(error_of("Slice", {iota({3}), i64({1}, {0}), i64({1}, {1}), i64({1}, {0}), i64({1}, {0})}), kData);
+  EXPECT_EQ(error_of("Slice", {iota({3}), i64({1}, {0}), i64({1}, {1}), i64({1}, {0}), i64({1}, {0})}),
+            kData);
 }
 
 TEST(Expand, BothWays) {
@@ -131,7 +137,8 @@ TEST(Gather, AxesAndIndices) {  // E19, E51
   const Tensor last = run("Gather", {x, i64({}, {-1})})[0];
   EXPECT_EQ(last.shape(), (Shape{2}));
   EXPECT_EQ(values(last), (V{4, 5}));
-  EXPECT_EQ(values(run("Gather", {x, i32({1, 2}, {1, 0})}, {{"axis", int64_t{1}}})[0]), (V{1, 0, 3, 2, 5, 4}));
+  EXPECT_EQ(values(run("Gather", {x, i32({1, 2}, {1, 0})}, {{"axis", int64_t{1}}})[0]),
+            (V{1, 0, 3, 2, 5, 4}));
   EXPECT_EQ(values(run("Gather", {iota({5}), i64({2}, {-1, -5})})[0]), (V{4, 0}));
   EXPECT_EQ(error_of("Gather", {iota({5}), i64({2}, {5, 0})}), kData);
   EXPECT_EQ(error_of("Gather", {iota({5}), i64({1}, {-6})}), kData);
@@ -139,27 +146,39 @@ TEST(Gather, AxesAndIndices) {  // E19, E51
 }
 
 TEST(Gather, ElementsAndND) {
-  EXPECT_EQ(values(run("GatherElements", {f32({2, 2}, {1, 2, 3, 4}), i64({2, 2}, {0, 0, 1, 0})}, {{"axis", int64_t{1}}})[0]), (V{1, 1, 4, 3}));
-  EXPECT_EQ(values(run("GatherElements", {f32({3, 2}, {1, 2, 3, 4, 5, 6}), i64({1, 2}, {-1, 0})})[0]), (V{5, 2}));
+  EXPECT_EQ(values(run("GatherElements", {f32({2, 2}, {1, 2, 3, 4}), i64({2, 2}, {0, 0, 1, 0})},
+                       {{"axis", int64_t{1}}})[0]),
+            (V{1, 1, 4, 3}));
+  EXPECT_EQ(values(run("GatherElements", {f32({3, 2}, {1, 2, 3, 4, 5, 6}), i64({1, 2}, {-1, 0})})[0]),
+            (V{5, 2}));
   EXPECT_EQ(error_of("GatherElements", {iota({5}), i64({1}, {5})}), kData);
   EXPECT_EQ(values(run("GatherND", {f32({2, 2}, {0, 1, 2, 3}), i64({2, 2}, {0, 0, 1, 1})})[0]), (V{0, 3}));
-  EXPECT_EQ(values(run("GatherND", {iota({2, 2, 2}), i64({2, 1}, {1, 0})}, {{"batch_dims", int64_t{1}}})[0]), (V{2, 3, 4, 5}));
+  EXPECT_EQ(values(run("GatherND", {iota({2, 2, 2}), i64({2, 1}, {1, 0})}, {{"batch_dims", int64_t{1}}})[0]),
+            (V{2, 3, 4, 5}));
   EXPECT_EQ(error_of("GatherND", {f32({2}, {0, 1}), i64({1, 1}, {2})}), kData);
 }
 
 TEST(Scatter, ND) {  // E21
-  EXPECT_EQ(values(run("ScatterND", {f32({2, 3}, {0, 0, 0, 0, 0, 0}), i64({2, 2}, {0, 1, 1, -1}), f32({2}, {5, 7})})[0]), (V{0, 5, 0, 0, 0, 7}));
+  EXPECT_EQ(values(run("ScatterND",
+                       {f32({2, 3}, {0, 0, 0, 0, 0, 0}), i64({2, 2}, {0, 1, 1, -1}), f32({2}, {5, 7})})[0]),
+            (V{0, 5, 0, 0, 0, 7}));
   EXPECT_EQ(values(run("ScatterND", {f32({2, 2}, {5, 5, 5, 5}), i64({2, 2}, {0, 1, 1, 0}), f32({2}, {3, 9})},
-                       {{"reduction", std::string("min")}})[0]), (V{5, 3, 5, 5}));
-  EXPECT_EQ(values(run("ScatterND", {f32({2, 2}, {1, 2, 3, 4}), i64({1, 1}, {1}), f32({1, 2}, {8, 9})})[0]), (V{1, 2, 8, 9}));
+                       {{"reduction", std::string("min")}})[0]),
+            (V{5, 3, 5, 5}));
+  EXPECT_EQ(values(run("ScatterND", {f32({2, 2}, {1, 2, 3, 4}), i64({1, 1}, {1}), f32({1, 2}, {8, 9})})[0]),
+            (V{1, 2, 8, 9}));
   EXPECT_EQ(values(run("ScatterND", {f32({2}, {1, 2}), i64({0, 1}, {}), f32({0}, {})})[0]), (V{1, 2}));
   EXPECT_EQ(error_of("ScatterND", {f32({2}, {1, 2}), i64({1, 1}, {2}), f32({1}, {0})}), kData);
 }
 
 TEST(Scatter, Elements) {
-  EXPECT_EQ(values(run("ScatterElements", {f32({1, 5}, {1, 2, 3, 4, 5}), i64({1, 2}, {1, 1}), f32({1, 2}, {1.5F, 2})},
-                       {{"axis", int64_t{1}}, {"reduction", std::string("add")}})[0]), (V{1, 5.5, 3, 4, 5}));
-  EXPECT_EQ(values(run("ScatterElements", {f32({2, 2}, {0, 0, 0, 0}), i64({1, 2}, {-1, 0}), f32({1, 2}, {1, 2})})[0]), (V{0, 2, 1, 0}));
+  EXPECT_EQ(values(run("ScatterElements",
+                       {f32({1, 5}, {1, 2, 3, 4, 5}), i64({1, 2}, {1, 1}), f32({1, 2}, {1.5F, 2})},
+                       {{"axis", int64_t{1}}, {"reduction", std::string("add")}})[0]),
+            (V{1, 5.5, 3, 4, 5}));
+  EXPECT_EQ(values(run("ScatterElements",
+                       {f32({2, 2}, {0, 0, 0, 0}), i64({1, 2}, {-1, 0}), f32({1, 2}, {1, 2})})[0]),
+            (V{0, 2, 1, 0}));
   EXPECT_EQ(error_of("ScatterElements", {f32({2}, {0, 0}), i64({1}, {2}), f32({1}, {1})}), kData);
 }
 
@@ -178,13 +197,16 @@ TEST(Pad, Modes) {
   EXPECT_EQ(values(pad(f32({1}, {7}), {2, 0}, "reflect")), (V{7, 7, 7}));
   EXPECT_EQ(error_of("Pad", {f32({0}, {}), i64({2}, {1, 0})}, {{"mode", std::string("reflect")}}), kData);
   EXPECT_EQ(error_of("Pad", {f32({2}, {1, 2}), i64({2}, {-2, -1})}), kData);
-  EXPECT_EQ(values(run("Pad", {f32({2, 2}, {1, 2, 3, 4}), i64({2}, {1, 0}), Tensor(), i64({1}, {-1})})[0]), (V{0, 1, 2, 0, 3, 4}));
-  EXPECT_EQ(values(pad(f32({2, 2}, {1, 2, 3, 4}), {1, 1, 0, 1}, "reflect")), (V{4, 3, 4, 3, 2, 1, 2, 1, 4, 3, 4, 3}));
+  EXPECT_EQ(values(run("Pad", {f32({2, 2}, {1, 2, 3, 4}), i64({2}, {1, 0}), Tensor(), i64({1}, {-1})})[0]),
+            (V{0, 1, 2, 0, 3, 4}));
+  EXPECT_EQ(values(pad(f32({2, 2}, {1, 2, 3, 4}), {1, 1, 0, 1}, "reflect")),
+            (V{4, 3, 4, 3, 2, 1, 2, 1, 4, 3, 4, 3}));
 }
 
 TEST(Constant, Makers) {
   EXPECT_EQ(values(run("Constant", {}, {{"value_ints", std::vector<int64_t>{3, 4}}})[0]), (V{3, 4}));
-  EXPECT_EQ(values(run("ConstantOfShape", {i64({2}, {2, 1})}, {{"value", Tensor::i64_vector({7})}})[0]), (V{7, 7}));
+  EXPECT_EQ(values(run("ConstantOfShape", {i64({2}, {2, 1})}, {{"value", Tensor::i64_vector({7})}})[0]),
+            (V{7, 7}));
   EXPECT_EQ(run("ConstantOfShape", {i64({0}, {})})[0].shape(), (Shape{}));
   EXPECT_EQ(values(run("Range", {i64({}, {10}), i64({}, {4}), i64({}, {-2})})[0]), (V{10, 8, 6}));
   EXPECT_EQ(values(run("Range", {i32({}, {3}), i32({}, {9}), i32({}, {3})})[0]), (V{3, 6}));
@@ -192,7 +214,8 @@ TEST(Constant, Makers) {
   EXPECT_EQ(run("Range", {i64({}, {5}), i64({}, {5}), i64({}, {1})})[0].shape(), (Shape{0}));
   EXPECT_EQ(run("Range", {i64({}, {INT64_MIN}), i64({}, {INT64_MAX}), i64({}, {INT64_MAX})})[0].numel(), 3);
   EXPECT_EQ(error_of("Range", {i64({}, {0}), i64({}, {5}), i64({}, {0})}), kData);
-  EXPECT_EQ(values(run("EyeLike", {f32({2, 3}, {0, 0, 0, 0, 0, 0})}, {{"k", int64_t{1}}})[0]), (V{0, 1, 0, 0, 0, 1}));
+  EXPECT_EQ(values(run("EyeLike", {f32({2, 3}, {0, 0, 0, 0, 0, 0})}, {{"k", int64_t{1}}})[0]),
+            (V{0, 1, 0, 0, 0, 1}));
 }
 
 }  // namespace

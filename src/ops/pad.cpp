@@ -1,6 +1,7 @@
-// Pad: adds elements before and after along axes, or removes them where a pad is negative (removal comes first, then padding).
-// Modes: constant; edge repeats the border; reflect mirrors without repeating it, as often as needed (a single element repeats); wrap is
-// periodic. Padding an empty axis in any mode but constant is an error. Source: ONNX Pad-25, NumPy's pad.
+// Pad: adds elements before and after along axes, or removes them where a pad is negative (removal comes
+// first, then padding). Modes: constant; edge repeats the border; reflect mirrors without repeating it, as
+// often as needed (a single element repeats); wrap is periodic. Padding an empty axis in any mode but
+// constant is an error. Source: ONNX Pad-25, NumPy's pad.
 #include <algorithm>
 #include <cstring>
 
@@ -36,7 +37,8 @@ void pad_infer(InferContext& ctx) {
   }
   const std::vector<int> at = ctx.axes(axes, static_cast<int>(out.size()));
   if (pads && pads->size() != 2 * at.size()) {
-    ctx.fail("pads has " + std::to_string(pads->size()) + " entries for " + std::to_string(at.size()) + " axes");
+    ctx.fail("pads has " + std::to_string(pads->size()) + " entries for " + std::to_string(at.size()) +
+             " axes");
   }
   for (size_t i = 0; i < at.size(); ++i) {
     Dim& d = out[static_cast<size_t>(at[i])];
@@ -45,7 +47,8 @@ void pad_infer(InferContext& ctx) {
       continue;
     }
     d = d + (*pads)[i] + (*pads)[i + at.size()];
-    if (d.is_const() && d.value() < 0) ctx.fail("pads remove more than dimension " + std::to_string(at[i]) + " has");
+    if (d.is_const() && d.value() < 0)
+      ctx.fail("pads remove more than dimension " + std::to_string(at[i]) + " has");
   }
   ctx.set_output(0, ctx.dtype(0), std::move(out));
 }
@@ -53,13 +56,15 @@ void pad_infer(InferContext& ctx) {
 enum class Mode : uint8_t { kConstant, kEdge, kReflect, kWrap };
 
 /// Source coordinate of each output coordinate along one axis; -1 means the constant.
-std::vector<int64_t> source_map(const KernelContext& ctx, Mode mode, int64_t extent, int64_t begin, int64_t end) {
+std::vector<int64_t> source_map(const KernelContext& ctx, Mode mode, int64_t extent, int64_t begin,
+                                int64_t end) {
   const int64_t low = std::max<int64_t>(0, -begin), high = extent - std::max<int64_t>(0, -end);
-  const int64_t n = high - low;  // what is left after removal
+  const int64_t n = high - low;                                                  // what is left after removal
   check_budget(ctx, DType::kI64, {std::max<int64_t>(0, extent + begin + end)});  // the map itself
   const int64_t before = std::max<int64_t>(0, begin), after = std::max<int64_t>(0, end);
   if (n < 0) ctx.fail("pads remove more than a dimension of " + std::to_string(extent) + " has");
-  if (n == 0 && before + after > 0 && mode != Mode::kConstant) ctx.fail("nothing to pad an empty dimension with");
+  if (n == 0 && before + after > 0 && mode != Mode::kConstant)
+    ctx.fail("nothing to pad an empty dimension with");
   std::vector<int64_t> map(static_cast<size_t>(before + n + after));
   for (int64_t o = 0; o < static_cast<int64_t>(map.size()); ++o) {
     int64_t c = o - before;
@@ -95,7 +100,9 @@ void pad_rows(const std::vector<std::vector<int64_t>>& maps, const Tensor& x, T 
   int64_t run = 0, run_begin = 0;
   for (int64_t j = 0; j < width;) {
     int64_t k = j + 1;
-    while (inner[static_cast<size_t>(j)] >= 0 && k < width && inner[static_cast<size_t>(k)] == inner[static_cast<size_t>(k - 1)] + 1) ++k;
+    while (inner[static_cast<size_t>(j)] >= 0 && k < width &&
+           inner[static_cast<size_t>(k)] == inner[static_cast<size_t>(k - 1)] + 1)
+      ++k;
     if (inner[static_cast<size_t>(j)] >= 0 && k - j > run) {
       run = k - j;
       run_begin = j;
@@ -122,7 +129,9 @@ void pad_rows(const std::vector<std::vector<int64_t>>& maps, const Tensor& x, T 
         row[j] = c < 0 ? value : src[base + c];
       };
       for (int64_t j = 0; j < run_begin; ++j) one(j);
-      if (run > 0) std::memcpy(row + run_begin, src + base + inner[static_cast<size_t>(run_begin)], static_cast<size_t>(run) * sizeof(T));
+      if (run > 0)
+        std::memcpy(row + run_begin, src + base + inner[static_cast<size_t>(run_begin)],
+                    static_cast<size_t>(run) * sizeof(T));
       for (int64_t j = run_begin + run; j < width; ++j) one(j);
     }
     for (size_t d = rank - 1; d-- > 0;) {
@@ -142,13 +151,19 @@ void pad_kernel(KernelContext& ctx) {
   } else {
     for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
   }
-  if (pads.size() != 2 * axes.size()) ctx.fail("pads has " + std::to_string(pads.size()) + " entries for " + std::to_string(axes.size()) + " axes");
+  if (pads.size() != 2 * axes.size())
+    ctx.fail("pads has " + std::to_string(pads.size()) + " entries for " + std::to_string(axes.size()) +
+             " axes");
   const std::string name = ctx.get_string("mode", "constant");
   Mode mode = Mode::kConstant;
-  if (name == "edge") mode = Mode::kEdge;
-  else if (name == "reflect") mode = Mode::kReflect;
-  else if (name == "wrap") mode = Mode::kWrap;
-  else if (name != "constant") ctx.fail("mode must be constant, edge, reflect or wrap, not '" + name + "'");
+  if (name == "edge")
+    mode = Mode::kEdge;
+  else if (name == "reflect")
+    mode = Mode::kReflect;
+  else if (name == "wrap")
+    mode = Mode::kWrap;
+  else if (name != "constant")
+    ctx.fail("mode must be constant, edge, reflect or wrap, not '" + name + "'");
 
   std::vector<std::pair<int64_t, int64_t>> around(x.shape().size(), {0, 0});
   std::vector<bool> seen(x.shape().size(), false);
@@ -168,10 +183,12 @@ void pad_kernel(KernelContext& ctx) {
     return;
   }
   std::vector<std::vector<int64_t>> maps;
-  for (size_t d = 0; d < shape.size(); ++d) maps.push_back(source_map(ctx, mode, x.shape()[d], around[d].first, around[d].second));
+  for (size_t d = 0; d < shape.size(); ++d)
+    maps.push_back(source_map(ctx, mode, x.shape()[d], around[d].first, around[d].second));
   Tensor value = Tensor::zeros(x.dtype(), {1});
   if (ctx.has_input(2)) {
-    if (ctx.in(2).numel() != 1 || ctx.in(2).dtype() != x.dtype()) ctx.fail("constant_value must be one element of the data's type");
+    if (ctx.in(2).numel() != 1 || ctx.in(2).dtype() != x.dtype())
+      ctx.fail("constant_value must be one element of the data's type");
     value = ctx.in(2);
   }
   Tensor& y = ctx.out(0, x.dtype(), shape);
@@ -204,7 +221,11 @@ void pad_adapt(AdaptContext& ctx) {
 }  // namespace
 
 const OpDef& op_Pad() {
-  static const OpDef def{.name = "Pad", .infer = pad_infer, .kernel = pad_kernel, .adapt = pad_adapt, .cost = elementwise_cost,
+  static const OpDef def{.name = "Pad",
+                         .infer = pad_infer,
+                         .kernel = pad_kernel,
+                         .adapt = pad_adapt,
+                         .cost = elementwise_cost,
                          .narrow = NarrowFloats::kNative};
   return def;
 }

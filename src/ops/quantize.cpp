@@ -1,8 +1,9 @@
 // QuantizeLinear DequantizeLinear DynamicQuantizeLinear. Source: ONNX, opset 28.
 //
-// Math: y = saturate(round_half_even(x / scale) + zero_point), division rounded to the scale's type (or `precision`); back:
-// y = (x - zero_point) * scale, rounded once. NaN quantises to the zero point of an integer type. Scales are one number, one per index of an
-// axis, or one per block of `block_size` along it. The oracle neither rounds the quotient nor float results.
+// Math: y = saturate(round_half_even(x / scale) + zero_point), division rounded to the scale's type (or
+// `precision`); back: y = (x - zero_point) * scale, rounded once. NaN quantises to the zero point of an
+// integer type. Scales are one number, one per index of an axis, or one per block of `block_size` along it.
+// The oracle neither rounds the quotient nor float results.
 #include "ops/quantize.h"
 
 #include <algorithm>
@@ -20,9 +21,11 @@ namespace {
 /// x seen as [outer, extent, inner] around the quantised axis; which scale an element has.
 struct Granularity {
   int64_t outer = 1, extent = 1, inner = 1;
-  int64_t block = 0;     ///< 0: one scale an index of the axis
-  int64_t scales = 0;    ///< scales along the axis; 0: one for everything
-  int64_t at(int64_t o, int64_t a, int64_t i) const { return scales == 0 ? 0 : block == 0 ? a : (o * scales + a / block) * inner + i; }
+  int64_t block = 0;   ///< 0: one scale an index of the axis
+  int64_t scales = 0;  ///< scales along the axis; 0: one for everything
+  int64_t at(int64_t o, int64_t a, int64_t i) const {
+    return scales == 0 ? 0 : block == 0 ? a : (o * scales + a / block) * inner + i;
+  }
 };
 
 Granularity granularity(const KernelContext& ctx, const Tensor& x, const Tensor& scale) {
@@ -39,14 +42,17 @@ Granularity granularity(const KernelContext& ctx, const Tensor& x, const Tensor&
   g.extent = s[axis];
   g.inner = numel(Shape(s.begin() + static_cast<std::ptrdiff_t>(axis) + 1, s.end()));
   if (block == 0) {
-    if (scale.rank() != 1 || scale.dim(0) != g.extent) ctx.fail("scale " + scale.type_text() + " does not fit axis " + std::to_string(axis) + " of " + x.type_text());
+    if (scale.rank() != 1 || scale.dim(0) != g.extent)
+      ctx.fail("scale " + scale.type_text() + " does not fit axis " + std::to_string(axis) + " of " +
+               x.type_text());
     g.scales = g.extent;
     return g;
   }
   Shape expected = s;
   expected[axis] = scale.rank() == x.rank() ? scale.shape()[axis] : 0;
   if (scale.shape() != expected || expected[axis] < 1 || (g.extent + block - 1) / block != expected[axis]) {
-    ctx.fail("scale " + scale.type_text() + " does not fit blocks of " + std::to_string(block) + " of " + x.type_text());
+    ctx.fail("scale " + scale.type_text() + " does not fit blocks of " + std::to_string(block) + " of " +
+             x.type_text());
   }
   g.block = block;
   g.scales = expected[axis];
@@ -65,14 +71,16 @@ void each_element(const Granularity& g, F fn) {
 
 Tensor zero_point_of(const KernelContext& ctx, size_t i, const Tensor& scale) {
   if (!ctx.has_input(i)) return {};
-  if (ctx.in(i).numel() != scale.numel()) ctx.fail("zero point " + ctx.in(i).type_text() + " and scale " + scale.type_text() + " differ in shape");
+  if (ctx.in(i).numel() != scale.numel())
+    ctx.fail("zero point " + ctx.in(i).type_text() + " and scale " + scale.type_text() + " differ in shape");
   return convert(ctx.in(i), DType::kF64);
 }
 
 DType quantized_dtype(const InferContext& ctx) {
   const int64_t asked = ctx.node().get_int("output_dtype", 0);
   const DType zero = ctx.dtype(2);
-  if (asked != 0 && zero != DType::kUndefined && static_cast<DType>(asked) != zero) ctx.fail("output_dtype differs from the zero point's type");
+  if (asked != 0 && zero != DType::kUndefined && static_cast<DType>(asked) != zero)
+    ctx.fail("output_dtype differs from the zero point's type");
   if (asked != 0) return static_cast<DType>(asked);
   return ctx.has_input(2) ? zero : DType::kU8;
 }
@@ -84,9 +92,11 @@ void quantize_kernel(KernelContext& ctx) {
   const Granularity g = granularity(ctx, x, scale);
   const int64_t asked = ctx.get_int("precision", 0);
   const DType precision = ctx.oracle ? DType::kF64 : asked != 0 ? static_cast<DType>(asked) : scale.dtype();
-  const Tensor wide = convert(convert(x, precision), DType::kF64), scales = convert(convert(scale, precision), DType::kF64);
+  const Tensor wide = convert(convert(x, precision), DType::kF64),
+               scales = convert(convert(scale, precision), DType::kF64);
   const Tensor zero = zero_point_of(ctx, 2, scale);
-  const double *src = wide.data<double>(), *s = scales.data<double>(), *z = zero.defined() ? zero.data<double>() : nullptr;
+  const double *src = wide.data<double>(), *s = scales.data<double>(),
+               *z = zero.defined() ? zero.data<double>() : nullptr;
   const DType t = ctx.out_dtypes[0];
   const bool saturate = ctx.get_int("saturate", 1) != 0;
 
@@ -102,7 +112,9 @@ void quantize_kernel(KernelContext& ctx) {
     ctx.set_out(0, convert(values, t));
     return;
   }
-  each_element(g, [&](int64_t k, int64_t p) { dst[k] = round_to(precision, src[k] / s[p]) + (z != nullptr ? z[p] : 0.0); });
+  each_element(g, [&](int64_t k, int64_t p) {
+    dst[k] = round_to(precision, src[k] / s[p]) + (z != nullptr ? z[p] : 0.0);
+  });
   if (saturate || is_float(t) == false || dtype_bits(t) != 8) {
     ctx.set_out(0, convert(values, t));
     return;
@@ -123,8 +135,10 @@ void dequantize_infer(InferContext& ctx) {
 void dequantize_kernel(KernelContext& ctx) {
   const Tensor &x = ctx.in(0), &scale = ctx.in(1);
   const Granularity g = granularity(ctx, x, scale);
-  const Tensor wide = convert(x, DType::kF64), scales = convert(scale, DType::kF64), zero = zero_point_of(ctx, 2, scale);
-  const double *src = wide.data<double>(), *s = scales.data<double>(), *z = zero.defined() ? zero.data<double>() : nullptr;
+  const Tensor wide = convert(x, DType::kF64), scales = convert(scale, DType::kF64),
+               zero = zero_point_of(ctx, 2, scale);
+  const double *src = wide.data<double>(), *s = scales.data<double>(),
+               *z = zero.defined() ? zero.data<double>() : nullptr;
   Tensor values(DType::kF64, x.shape());
   double* dst = values.data<double>();
   each_element(g, [&](int64_t k, int64_t p) { dst[k] = (src[k] - (z != nullptr ? z[p] : 0.0)) * s[p]; });
@@ -152,7 +166,8 @@ void dynamic_kernel(KernelContext& ctx) {
     }
     const double span = round_to(precision, static_cast<double>(high) - static_cast<double>(low));
     const double scale = span == 0 ? 1.0 : round_to(precision, span / 255);
-    const double zero = std::clamp(std::nearbyint(round_to(precision, -static_cast<double>(low) / scale)), 0.0, 255.0);
+    const double zero =
+        std::clamp(std::nearbyint(round_to(precision, -static_cast<double>(low) / scale)), 0.0, 255.0);
     Tensor& y = ctx.out(0, DType::kU8, x.shape());
     auto* dst = y.data<uint8_t>();
     for (int64_t i = 0; i < x.numel(); ++i) {
@@ -164,7 +179,8 @@ void dynamic_kernel(KernelContext& ctx) {
   });
 }
 
-OpDef quantize_op(const char* name, void (*infer)(InferContext&), void (*kernel)(KernelContext&), NarrowFloats narrow) {
+OpDef quantize_op(const char* name, void (*infer)(InferContext&), void (*kernel)(KernelContext&),
+                  NarrowFloats narrow) {
   OpDef def;
   def.name = name;
   def.infer = infer;
@@ -192,17 +208,20 @@ double round_to(DType t, double x) {
 }
 
 const OpDef& op_QuantizeLinear() {
-  static const OpDef def = quantize_op("QuantizeLinear", quantize_infer, quantize_kernel, NarrowFloats::kNative);
+  static const OpDef def =
+      quantize_op("QuantizeLinear", quantize_infer, quantize_kernel, NarrowFloats::kNative);
   return def;
 }
 
 const OpDef& op_DequantizeLinear() {
-  static const OpDef def = quantize_op("DequantizeLinear", dequantize_infer, dequantize_kernel, NarrowFloats::kNative);
+  static const OpDef def =
+      quantize_op("DequantizeLinear", dequantize_infer, dequantize_kernel, NarrowFloats::kNative);
   return def;
 }
 
 const OpDef& op_DynamicQuantizeLinear() {
-  static const OpDef def = quantize_op("DynamicQuantizeLinear", dynamic_infer, dynamic_kernel, NarrowFloats::kWiden);
+  static const OpDef def =
+      quantize_op("DynamicQuantizeLinear", dynamic_infer, dynamic_kernel, NarrowFloats::kWiden);
   return def;
 }
 

@@ -1,8 +1,10 @@
 // RandomNormal RandomUniform (and Like) Bernoulli Multinomial Dropout.
 //
-// Generator: element i takes the 64 bits splitmix64(key + (i+1) * 0x9E3779B97F4A7C15), the key being the bits of `seed` as f32, or the integer
-// that Dropout has (0 where the attribute is absent: one fixed stream, so that a model without seeds runs the same twice). Uniform: the upper 53 bits as a fraction in
-// [0, 1). Normal: Box-Muller on the fractions of elements 2i and 2i+1. Source: ONNX, opset 22; splitmix64: Steele, Lea, Flood 2014.
+// Generator: element i takes the 64 bits splitmix64(key + (i+1) * 0x9E3779B97F4A7C15), the key being the bits
+// of `seed` as f32, or the integer that Dropout has (0 where the attribute is absent: one fixed stream, so
+// that a model without seeds runs the same twice). Uniform: the upper 53 bits as a fraction in [0, 1).
+// Normal: Box-Muller on the fractions of elements 2i and 2i+1. Source: ONNX, opset 22; splitmix64: Steele,
+// Lea, Flood 2014.
 #include <bit>
 #include <cmath>
 #include <numbers>
@@ -93,7 +95,8 @@ void multinomial_infer(InferContext& ctx) {
 /// Inverse of the cumulative distribution of exp(x - max x).
 void multinomial_kernel(KernelContext& ctx) {
   const Tensor& x = ctx.in(0);
-  if (x.rank() != 2 || (x.dim(1) == 0 && x.dim(0) > 0)) ctx.fail("input must be [batch, classes], not " + x.type_text());
+  if (x.rank() != 2 || (x.dim(1) == 0 && x.dim(0) > 0))
+    ctx.fail("input must be [batch, classes], not " + x.type_text());
   const Stream stream(ctx);
   const int64_t samples = ctx.get_int("sample_size", 1), classes = x.dim(1);
   std::vector<double> cumulative(static_cast<size_t>(classes));
@@ -103,7 +106,8 @@ void multinomial_kernel(KernelContext& ctx) {
       row = i / samples;
       double top = -INFINITY, sum = 0;
       for (int64_t c = 0; c < classes; ++c) top = std::max(top, x.at(row * classes + c));
-      for (int64_t c = 0; c < classes; ++c) cumulative[static_cast<size_t>(c)] = sum += std::exp(x.at(row * classes + c) - top);
+      for (int64_t c = 0; c < classes; ++c)
+        cumulative[static_cast<size_t>(c)] = sum += std::exp(x.at(row * classes + c) - top);
     }
     const double at = stream.uniform(i) * cumulative.back();
     int64_t c = 0;
@@ -112,7 +116,8 @@ void multinomial_kernel(KernelContext& ctx) {
   });
 }
 
-// --- Dropout: the identity unless training_mode says otherwise; then x * mask / (1 - ratio), mask drawn from the generator above ---
+// --- Dropout: the identity unless training_mode says otherwise; then x * mask / (1 - ratio), mask drawn from
+// the generator above ---
 
 void dropout_infer(InferContext& ctx) {
   infer_same(ctx);
@@ -123,7 +128,8 @@ void dropout_kernel(KernelContext& ctx) {
   const Tensor& x = ctx.in(0);
   bool training = false;
   if (ctx.has_input(2)) {
-    if (ctx.in(2).numel() != 1 || ctx.in(2).dtype() != DType::kBool) ctx.fail("training_mode must be one bool");
+    if (ctx.in(2).numel() != 1 || ctx.in(2).dtype() != DType::kBool)
+      ctx.fail("training_mode must be one bool");
     training = *ctx.in(2).data<uint8_t>() != 0;
   }
   double ratio = 0.5;
@@ -143,25 +149,29 @@ void dropout_kernel(KernelContext& ctx) {
         Tensor& y = ctx.out(0, x.dtype(), x.shape());
         const double scale = 1 / (1 - ratio);
         for (int64_t i = 0; i < x.numel(); ++i) {
-          y.data<T>()[i] = stream.uniform(i) >= ratio ? static_cast<T>(static_cast<double>(x.data<T>()[i]) * scale) : T{0};
+          y.data<T>()[i] =
+              stream.uniform(i) >= ratio ? static_cast<T>(static_cast<double>(x.data<T>()[i]) * scale) : T{0};
         }
       });
     }
   }
   if (!ctx.wants(1)) return;
   Tensor& mask = ctx.out(1, DType::kBool, x.shape());
-  for (int64_t i = 0; i < mask.numel(); ++i) mask.data<uint8_t>()[i] = ratio == 0 || stream.uniform(i) >= ratio ? 1 : 0;
+  for (int64_t i = 0; i < mask.numel(); ++i)
+    mask.data<uint8_t>()[i] = ratio == 0 || stream.uniform(i) >= ratio ? 1 : 0;
 }
 
-/// Before opset 12 ratio was an attribute, and before opset 7 `is_test` = 0 (the default) meant training. The mask had the data's type before
-/// opset 10.
+/// Before opset 12 ratio was an attribute, and before opset 7 `is_test` = 0 (the default) meant training. The
+/// mask had the data's type before opset 10.
 void dropout_adapt(AdaptContext& ctx) {
   if (ctx.since >= 12) return;
   if (ctx.since < 10 && ctx.node.outputs.size() > 1 && ctx.node.outputs[1] != ir::kNoValue) {
     const ir::Value& mask = ctx.graph.value(ctx.node.outputs[1]);
-    if (!mask.uses.empty() || ctx.graph.is_output(mask.id)) ctx.fail("the mask of a Dropout before opset 10 cannot be used");
+    if (!mask.uses.empty() || ctx.graph.is_output(mask.id))
+      ctx.fail("the mask of a Dropout before opset 10 cannot be used");
   }
-  for (const char* name : {"ratio", "is_test", "consumed_inputs"}) ctx.node.attrs.erase(name);  // inference ignores the ratio
+  for (const char* name : {"ratio", "is_test", "consumed_inputs"})
+    ctx.node.attrs.erase(name);  // inference ignores the ratio
 }
 
 OpDef random_op(const char* name, void (*infer)(InferContext&), void (*kernel)(KernelContext&)) {
@@ -178,22 +188,26 @@ OpDef random_op(const char* name, void (*infer)(InferContext&), void (*kernel)(K
 }  // namespace
 
 const OpDef& op_RandomUniform() {
-  static const OpDef def = random_op("RandomUniform", shaped_infer, [](KernelContext& ctx) { uniform(ctx, ctx.get_ints("shape")); });
+  static const OpDef def = random_op("RandomUniform", shaped_infer,
+                                     [](KernelContext& ctx) { uniform(ctx, ctx.get_ints("shape")); });
   return def;
 }
 
 const OpDef& op_RandomNormal() {
-  static const OpDef def = random_op("RandomNormal", shaped_infer, [](KernelContext& ctx) { normal(ctx, ctx.get_ints("shape")); });
+  static const OpDef def =
+      random_op("RandomNormal", shaped_infer, [](KernelContext& ctx) { normal(ctx, ctx.get_ints("shape")); });
   return def;
 }
 
 const OpDef& op_RandomUniformLike() {
-  static const OpDef def = random_op("RandomUniformLike", like_infer, [](KernelContext& ctx) { uniform(ctx, ctx.in(0).shape()); });
+  static const OpDef def =
+      random_op("RandomUniformLike", like_infer, [](KernelContext& ctx) { uniform(ctx, ctx.in(0).shape()); });
   return def;
 }
 
 const OpDef& op_RandomNormalLike() {
-  static const OpDef def = random_op("RandomNormalLike", like_infer, [](KernelContext& ctx) { normal(ctx, ctx.in(0).shape()); });
+  static const OpDef def =
+      random_op("RandomNormalLike", like_infer, [](KernelContext& ctx) { normal(ctx, ctx.in(0).shape()); });
   return def;
 }
 

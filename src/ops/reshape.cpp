@@ -1,4 +1,5 @@
-// Operators that give the same bytes another shape: Reshape Flatten Squeeze Unsqueeze. Source: ONNX, opsets up to 28.
+// Operators that give the same bytes another shape: Reshape Flatten Squeeze Unsqueeze. Source: ONNX, opsets
+// up to 28.
 #include <algorithm>
 
 #include "base/checked.h"
@@ -40,7 +41,8 @@ void reshape_infer(InferContext& ctx) {
   const auto target = ctx.contents(1);
   if (!target) {
     const auto rank = vector_length(ctx, 1);
-    ctx.set_output(0, ctx.dtype(0), rank ? std::optional<Dims>(unknown_dims(ctx, static_cast<size_t>(*rank))) : std::nullopt);
+    ctx.set_output(0, ctx.dtype(0),
+                   rank ? std::optional<Dims>(unknown_dims(ctx, static_cast<size_t>(*rank))) : std::nullopt);
     return;
   }
   const bool allow_zero = ctx.node().get_int("allowzero", 0) != 0;
@@ -55,7 +57,9 @@ void reshape_infer(InferContext& ctx) {
       slot = i;
       out.push_back(Dim(1));
     } else if (d == Dim(0) && !allow_zero) {
-      if (known && i >= in.size()) ctx.fail("shape copies dimension " + std::to_string(i) + " of a rank " + std::to_string(in.size()) + " tensor");
+      if (known && i >= in.size())
+        ctx.fail("shape copies dimension " + std::to_string(i) + " of a rank " + std::to_string(in.size()) +
+                 " tensor");
       out.push_back(known ? in[i] : ctx.fresh_symbol());
     } else {
       if (d.is_const() && d.value() < 0) ctx.fail("negative dimension in shape " + ir::dims_text(*target));
@@ -79,7 +83,8 @@ void reshape_infer(InferContext& ctx) {
   } else if (known) {
     const auto from = ir::const_dims(in);
     const auto to = ir::const_dims(out);
-    if (from && to && numel(*from) != numel(*to)) ctx.fail(ctx.input(0).text() + " cannot take the shape " + ir::dims_text(out));
+    if (from && to && numel(*from) != numel(*to))
+      ctx.fail(ctx.input(0).text() + " cannot take the shape " + ir::dims_text(out));
   }
   ctx.set_output(0, ctx.dtype(0), std::move(out));
   pass_contents(ctx);
@@ -98,13 +103,16 @@ void reshape_kernel(KernelContext& ctx) {
       continue;
     }
     if (shape[i] == 0 && !allow_zero) {
-      if (i >= x.shape().size()) ctx.fail("shape copies dimension " + std::to_string(i) + " of " + x.type_text());
+      if (i >= x.shape().size())
+        ctx.fail("shape copies dimension " + std::to_string(i) + " of " + x.type_text());
       shape[i] = x.shape()[i];
     }
-    if (shape[i] < 0 || !try_mul(rest, shape[i], &rest)) ctx.fail("bad dimension " + std::to_string(shape[i]) + " in shape");
+    if (shape[i] < 0 || !try_mul(rest, shape[i], &rest))
+      ctx.fail("bad dimension " + std::to_string(shape[i]) + " in shape");
   }
   if (slot) {
-    if (rest == 0 ? x.numel() != 0 : x.numel() % rest != 0) ctx.fail(x.type_text() + " does not divide into the requested shape");
+    if (rest == 0 ? x.numel() != 0 : x.numel() % rest != 0)
+      ctx.fail(x.type_text() + " does not divide into the requested shape");
     shape[*slot] = rest == 0 ? 0 : x.numel() / rest;
   }
   pass_bytes(ctx, std::move(shape));
@@ -149,8 +157,10 @@ void squeeze_infer(InferContext& ctx) {
   if (!ctx.has_shape(0) || (ctx.has_input(1) && !axes)) {
     const auto count = vector_length(ctx, 1);
     const bool rank_known = ctx.has_shape(0) && count && *count <= static_cast<int64_t>(ctx.shape(0).size());
-    ctx.set_output(0, ctx.dtype(0),
-                   rank_known ? std::optional<Dims>(unknown_dims(ctx, ctx.shape(0).size() - static_cast<size_t>(*count))) : std::nullopt);
+    ctx.set_output(
+        0, ctx.dtype(0),
+        rank_known ? std::optional<Dims>(unknown_dims(ctx, ctx.shape(0).size() - static_cast<size_t>(*count)))
+                   : std::nullopt);
     return;
   }
   const Dims& in = ctx.shape(0);
@@ -158,7 +168,8 @@ void squeeze_infer(InferContext& ctx) {
   if (axes) {
     for (const int a : ctx.axes(*axes, static_cast<int>(in.size()))) {
       const Dim& d = in[static_cast<size_t>(a)];
-      if (d.is_const() && d.value() != 1) ctx.fail("dimension " + std::to_string(a) + " of " + ctx.input(0).text() + " is not 1");
+      if (d.is_const() && d.value() != 1)
+        ctx.fail("dimension " + std::to_string(a) + " of " + ctx.input(0).text() + " is not 1");
       drop[static_cast<size_t>(a)] = true;
     }
   } else {
@@ -184,7 +195,8 @@ void squeeze_kernel(KernelContext& ctx) {
   if (ctx.has_input(1)) {
     for (const int64_t a : input_ints(ctx, 1)) {
       const auto i = static_cast<size_t>(ctx.axis(a, x.rank()));
-      if (x.shape()[i] != 1) ctx.fail("dimension " + std::to_string(a) + " of " + x.type_text() + " is not 1");
+      if (x.shape()[i] != 1)
+        ctx.fail("dimension " + std::to_string(a) + " of " + x.type_text() + " is not 1");
       drop[i] = true;
     }
   } else {
@@ -202,7 +214,8 @@ void unsqueeze_infer(InferContext& ctx) {
   if (!ctx.has_shape(0) || !axes) {
     const auto count = vector_length(ctx, 1);
     ctx.set_output(0, ctx.dtype(0),
-                   ctx.has_shape(0) && count ? std::optional<Dims>(unknown_dims(ctx, ctx.shape(0).size() + static_cast<size_t>(*count)))
+                   ctx.has_shape(0) && count ? std::optional<Dims>(unknown_dims(
+                                                   ctx, ctx.shape(0).size() + static_cast<size_t>(*count)))
                                              : std::nullopt);
     return;
   }
@@ -237,7 +250,8 @@ void axes_adapt(AdaptContext& ctx) {
   if (ctx.since < 13) attr_to_input(ctx, "axes", 1);
 }
 
-OpDef view_op(const char* name, void (*infer)(InferContext&), void (*kernel)(KernelContext&), void (*adapt)(AdaptContext&)) {
+OpDef view_op(const char* name, void (*infer)(InferContext&), void (*kernel)(KernelContext&),
+              void (*adapt)(AdaptContext&)) {
   OpDef def;
   def.name = name;
   def.infer = infer;

@@ -1,5 +1,5 @@
-// Resize, and the deprecated Upsample. Separable: one pass an axis, weights and sums in f64, rounded once at the end; integers truncate.
-// Nearest moves elements of any type. Source: ONNX Resize-19.
+// Resize, and the deprecated Upsample. Separable: one pass an axis, weights and sums in f64, rounded once at
+// the end; integers truncate. Nearest moves elements of any type. Source: ONNX Resize-19.
 #include "ops/resize_taps.h"
 
 #include <algorithm>
@@ -23,11 +23,13 @@ bool given(const KernelContext& ctx, size_t i) { return ctx.has_input(i) && ctx.
 
 bool given(const InferContext& ctx, size_t i) {
   if (!ctx.has_input(i)) return false;
-  return !ctx.has_shape(i) || ctx.shape(i).size() != 1 || !(ctx.shape(i)[0] == Dim(0));  // an empty tensor means absent
+  return !ctx.has_shape(i) || ctx.shape(i).size() != 1 ||
+         !(ctx.shape(i)[0] == Dim(0));  // an empty tensor means absent
 }
 
 /// Common scale of keep_aspect_ratio_policy.
-double common_scale(const std::string& policy, const std::vector<int64_t>& sizes, const std::vector<int64_t>& extents) {
+double common_scale(const std::string& policy, const std::vector<int64_t>& sizes,
+                    const std::vector<int64_t>& extents) {
   double scale = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     const double s = static_cast<double>(sizes[i]) / static_cast<double>(extents[i]);
@@ -40,12 +42,15 @@ int64_t round_half_up(double x) { return static_cast<int64_t>(std::floor(x + 0.5
 
 void infer_scaled(InferContext& ctx, Dims* out, const std::vector<int>& axes) {
   const Tensor* scales = ctx.constant(2);
-  const bool crop = ctx.node().get_string("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
+  const bool crop =
+      ctx.node().get_string("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
   const Tensor* roi = crop ? ctx.constant(1) : nullptr;
-  if (scales != nullptr && scales->numel() != static_cast<int64_t>(axes.size())) ctx.fail("scales has the wrong length");
+  if (scales != nullptr && scales->numel() != static_cast<int64_t>(axes.size()))
+    ctx.fail("scales has the wrong length");
   for (size_t i = 0; i < axes.size(); ++i) {
     Dim& d = (*out)[static_cast<size_t>(axes[i])];
-    if (scales == nullptr || (crop && (roi == nullptr || roi->numel() != 2 * static_cast<int64_t>(axes.size())))) {
+    if (scales == nullptr ||
+        (crop && (roi == nullptr || roi->numel() != 2 * static_cast<int64_t>(axes.size())))) {
       d = ctx.fresh_symbol();
       continue;
     }
@@ -73,7 +78,8 @@ void infer_sized(InferContext& ctx, Dims* out, const std::vector<int>& axes) {
     Dims selected;
     for (const int a : axes) selected.push_back((*out)[static_cast<size_t>(a)]);
     const auto extents = ir::const_dims(selected);
-    if (wanted && extents && std::none_of(extents->begin(), extents->end(), [](int64_t d) { return d == 0; })) {
+    if (wanted && extents &&
+        std::none_of(extents->begin(), extents->end(), [](int64_t d) { return d == 0; })) {
       const double scale = common_scale(policy, *wanted, *extents);
       for (size_t i = 0; i < axes.size(); ++i) {
         (*out)[static_cast<size_t>(axes[i])] = round_half_up(scale * static_cast<double>((*extents)[i]));
@@ -111,10 +117,13 @@ ResizeOptions read_options(const KernelContext& ctx) {
   ResizeOptions o;
   const auto mode = parse_resize_mode(ctx.get_string("mode", "nearest"));
   const auto nearest = parse_resize_nearest(ctx.get_string("nearest_mode", "round_prefer_floor"));
-  const auto coordinates = parse_resize_coordinates(ctx.get_string("coordinate_transformation_mode", "half_pixel"));
+  const auto coordinates =
+      parse_resize_coordinates(ctx.get_string("coordinate_transformation_mode", "half_pixel"));
   if (!mode) ctx.fail("unknown mode '" + ctx.get_string("mode", "") + "'");
   if (!nearest) ctx.fail("unknown nearest_mode '" + ctx.get_string("nearest_mode", "") + "'");
-  if (!coordinates) ctx.fail("unknown coordinate_transformation_mode '" + ctx.get_string("coordinate_transformation_mode", "") + "'");
+  if (!coordinates)
+    ctx.fail("unknown coordinate_transformation_mode '" +
+             ctx.get_string("coordinate_transformation_mode", "") + "'");
   o.mode = *mode;
   o.nearest = *nearest;
   o.coordinates = *coordinates;
@@ -142,7 +151,8 @@ std::vector<ResizeAxis> read_axes(const KernelContext& ctx, ResizeCoordinates co
   }
   const auto n = static_cast<int64_t>(at.size());
   if (coordinates == ResizeCoordinates::kTfCropAndResize) {
-    if (!given(ctx, 1) || ctx.in(1).numel() != 2 * n) ctx.fail("tf_crop_and_resize needs roi with start and end of each axis");
+    if (!given(ctx, 1) || ctx.in(1).numel() != 2 * n)
+      ctx.fail("tf_crop_and_resize needs roi with start and end of each axis");
     for (int64_t i = 0; i < n; ++i) {
       all[at[static_cast<size_t>(i)]].roi_start = ctx.in(1).at(i);
       all[at[static_cast<size_t>(i)]].roi_end = ctx.in(1).at(i + n);
@@ -152,11 +162,13 @@ std::vector<ResizeAxis> read_axes(const KernelContext& ctx, ResizeCoordinates co
     const std::vector<int64_t> sizes = input_ints(ctx, 3);
     if (static_cast<int64_t>(sizes.size()) != n) ctx.fail("sizes has the wrong length");
     const std::string policy = ctx.get_string("keep_aspect_ratio_policy", "stretch");
-    if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller") ctx.fail("unknown keep_aspect_ratio_policy '" + policy + "'");
+    if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+      ctx.fail("unknown keep_aspect_ratio_policy '" + policy + "'");
     std::vector<int64_t> extents;
     for (const size_t a : at) extents.push_back(all[a].in);
     const bool keep = policy != "stretch";
-    if (keep && std::find(extents.begin(), extents.end(), 0) != extents.end()) ctx.fail("an empty dimension has no aspect ratio");
+    if (keep && std::find(extents.begin(), extents.end(), 0) != extents.end())
+      ctx.fail("an empty dimension has no aspect ratio");
     const double scale = keep ? common_scale(policy, sizes, extents) : 1;
     for (size_t i = 0; i < at.size(); ++i) {
       ResizeAxis& a = all[at[i]];
@@ -172,7 +184,8 @@ std::vector<ResizeAxis> read_axes(const KernelContext& ctx, ResizeCoordinates co
     ResizeAxis& a = all[at[static_cast<size_t>(i)]];
     a.scale = ctx.in(2).at(i);
     if (!(a.scale > 0) || !std::isfinite(a.scale)) ctx.fail("scales must be positive");
-    const double extent = a.scale * (coordinates == ResizeCoordinates::kTfCropAndResize ? a.roi_end - a.roi_start : 1.0);
+    const double extent =
+        a.scale * (coordinates == ResizeCoordinates::kTfCropAndResize ? a.roi_end - a.roi_start : 1.0);
     if (!(std::fabs(extent) < 1e12)) ctx.fail("scale is out of range");
     a.out = scaled_extent(a.in, extent);
     a.from_sizes = false;
@@ -181,7 +194,8 @@ std::vector<ResizeAxis> read_axes(const KernelContext& ctx, ResizeCoordinates co
 }
 
 /// One pass of the separable filter: [outer, in, inner] to [outer, out, inner].
-std::vector<double> filter_axis(const std::vector<double>& src, int64_t outer, int64_t in, int64_t out, int64_t inner, const ResizeTaps& taps) {
+std::vector<double> filter_axis(const std::vector<double>& src, int64_t outer, int64_t in, int64_t out,
+                                int64_t inner, const ResizeTaps& taps) {
   std::vector<double> dst(static_cast<size_t>(outer * out * inner), 0.0);
   for (int64_t p = 0; p < outer; ++p) {
     const double* s = src.data() + p * in * inner;
@@ -197,8 +211,9 @@ std::vector<double> filter_axis(const std::vector<double>& src, int64_t outer, i
   return dst;
 }
 
-/// Calls fn(first element of a row, its length, whether the row is outside) for the rows along the last axis.
-void extrapolate(const std::vector<ResizeTaps>& taps, const Shape& shape, double value, std::vector<double>* data) {
+/// Puts `value` where any coordinate lies outside the crop.
+void extrapolate(const std::vector<ResizeTaps>& taps, const Shape& shape, double value,
+                 std::vector<double>* data) {
   std::vector<size_t> index(shape.size(), 0);
   const auto empty = [&](size_t d) { return taps[d].begin[index[d]] == taps[d].begin[index[d] + 1]; };
   for (double& v : *data) {
@@ -212,12 +227,19 @@ void extrapolate(const std::vector<ResizeTaps>& taps, const Shape& shape, double
   }
 }
 
+struct Bytes16 {
+  uint64_t lo, hi;
+};
+
 /// Nearest moves bytes: a gather along every axis.
 void move_nearest(KernelContext& ctx, const Tensor& x, const std::vector<ResizeTaps>& taps, Tensor* y) {
   const Shape& shape = y->shape();
   const int64_t bytes = element_bytes(x);
   const std::vector<int64_t> strides = dense_strides(x.shape());
-  const Tensor outside = convert(Tensor::f32_scalar(ctx.get_float("extrapolation_value", 0)), x.dtype());
+  const bool number = is_float(x.dtype()) || is_integer(x.dtype()) || x.dtype() == DType::kBool;
+  const Tensor outside = number
+                             ? convert(Tensor::f32_scalar(ctx.get_float("extrapolation_value", 0)), x.dtype())
+                             : Tensor::zeros(x.dtype(), {});
   const size_t rank = shape.size();
   const int64_t width = shape[rank - 1];
   // Source offset of each column, -1 outside.
@@ -232,8 +254,9 @@ void move_nearest(KernelContext& ctx, const Tensor& x, const std::vector<ResizeT
   const auto* src = static_cast<const char*>(x.raw());
   const auto copy = [&]<class T>(T*, const char* row, char* to) {
     for (int64_t j = 0; j < width; ++j) {
-      reinterpret_cast<T*>(to)[j] = columns[static_cast<size_t>(j)] < 0 ? *static_cast<const T*>(outside.raw())
-                                                                      : reinterpret_cast<const T*>(row)[columns[static_cast<size_t>(j)]];
+      reinterpret_cast<T*>(to)[j] = columns[static_cast<size_t>(j)] < 0
+                                        ? *static_cast<const T*>(outside.raw())
+                                        : reinterpret_cast<const T*>(row)[columns[static_cast<size_t>(j)]];
     }
   };
   for (int64_t done = 0; done < y->numel(); done += width, dst += width * bytes) {
@@ -254,7 +277,8 @@ void move_nearest(KernelContext& ctx, const Tensor& x, const std::vector<ResizeT
         case 1: copy(static_cast<uint8_t*>(nullptr), src + base * bytes, dst); break;
         case 2: copy(static_cast<uint16_t*>(nullptr), src + base * bytes, dst); break;
         case 4: copy(static_cast<uint32_t*>(nullptr), src + base * bytes, dst); break;
-        default: copy(static_cast<uint64_t*>(nullptr), src + base * bytes, dst); break;
+        case 8: copy(static_cast<uint64_t*>(nullptr), src + base * bytes, dst); break;
+        default: copy(static_cast<Bytes16*>(nullptr), src + base * bytes, dst); break;
       }
     }
     for (size_t d = rank - 1; d-- > 0;) {
@@ -330,14 +354,15 @@ const char* old_nearest_mode(AdaptContext& ctx, ir::ValueId scales) {
   return down ? "ceil" : "floor";
 }
 
-/// Resize-10 and Upsample have the inputs X, scales and the coordinates now called asymmetric; Resize-10 rounds down when it enlarges and
-/// up when it shrinks.
+/// Resize-10 and Upsample have the inputs X, scales and the coordinates now called asymmetric; Resize-10
+/// rounds down when it enlarges and up when it shrinks.
 void resize_adapt(AdaptContext& ctx) {
   ir::Node& node = ctx.node;
   if (ctx.since < 11) {
     const ir::ValueId scales = node.inputs[1];
     node.attrs["coordinate_transformation_mode"] = std::string("asymmetric");
-    if (node.get_string("mode", "nearest") == "nearest") node.attrs["nearest_mode"] = std::string(old_nearest_mode(ctx, scales));
+    if (node.get_string("mode", "nearest") == "nearest")
+      node.attrs["nearest_mode"] = std::string(old_nearest_mode(ctx, scales));
     ctx.graph.set_input(&node, 1, ir::kNoValue);
     put_input(ctx, 2, scales);
     return;
@@ -345,7 +370,8 @@ void resize_adapt(AdaptContext& ctx) {
   if (node.get_string("coordinate_transformation_mode", "") != "tf_half_pixel_for_nn") return;
   // (x + 0.5) / scale, which opset 13 dropped: half a pixel right of half_pixel.
   const std::string nearest = node.get_string("nearest_mode", "round_prefer_floor");
-  if (node.get_string("mode", "nearest") != "nearest" || (nearest != "floor" && nearest != "round_prefer_floor")) {
+  if (node.get_string("mode", "nearest") != "nearest" ||
+      (nearest != "floor" && nearest != "round_prefer_floor")) {
     ctx.fail("tf_half_pixel_for_nn exists for nearest modes floor and round_prefer_floor only");
   }
   node.attrs["coordinate_transformation_mode"] = std::string("half_pixel");
@@ -364,7 +390,8 @@ void upsample_adapt(AdaptContext& ctx) {
   for (const char* name : {"height_scale", "width_scale", "scales"}) node.attrs.erase(name);
   ir::ValueId value = ir::kNoValue;
   if (ctx.since < 9) {
-    value = ctx.graph.add_constant(node.name + "/scales", Tensor::of<float>(DType::kF32, {static_cast<int64_t>(scales.size())}, scales));
+    value = ctx.graph.add_constant(
+        node.name + "/scales", Tensor::of<float>(DType::kF32, {static_cast<int64_t>(scales.size())}, scales));
   } else {
     value = node.inputs[1];
     ctx.graph.set_input(&node, 1, ir::kNoValue);
@@ -379,7 +406,11 @@ void upsample_adapt(AdaptContext& ctx) {
 }  // namespace
 
 const OpDef& op_Resize() {
-  static const OpDef def{.name = "Resize", .infer = resize_infer, .kernel = resize_kernel, .adapt = resize_adapt, .cost = resize_cost,
+  static const OpDef def{.name = "Resize",
+                         .infer = resize_infer,
+                         .kernel = resize_kernel,
+                         .adapt = resize_adapt,
+                         .cost = resize_cost,
                          .narrow = NarrowFloats::kNative};
   return def;
 }

@@ -80,11 +80,16 @@ ResizeTaps resize_taps(const ResizeAxis& axis, const ResizeOptions& options) {
   ResizeTaps taps;
   taps.begin.push_back(0);
   const int64_t last = axis.in - 1;
-  const double stretch = options.antialias ? std::min(1.0, axis.from_sizes ? static_cast<double>(axis.out) / static_cast<double>(axis.in) : axis.scale) : 1.0;
+  const double stretch =
+      options.antialias
+          ? std::min(1.0, axis.from_sizes ? static_cast<double>(axis.out) / static_cast<double>(axis.in)
+                                          : axis.scale)
+          : 1.0;
   bool identity = axis.in == axis.out;
   for (int64_t o = 0; o < axis.out; ++o) {
     const double x = source_coordinate(axis, options.coordinates, static_cast<double>(o));
-    const bool outside = options.coordinates == ResizeCoordinates::kTfCropAndResize && !(x >= 0 && x <= static_cast<double>(last));
+    const bool outside = options.coordinates == ResizeCoordinates::kTfCropAndResize &&
+                         !(x >= 0 && x <= static_cast<double>(last));
     if (outside) {
       identity = false;
     } else if (options.mode == ResizeMode::kNearest) {
@@ -100,7 +105,8 @@ ResizeTaps resize_taps(const ResizeAxis& axis, const ResizeOptions& options) {
       const size_t begin = taps.index.size();
       for (int64_t k = first; k < end; ++k) {
         const double at = (static_cast<double>(k) - ratio) * stretch;
-        const double w = options.mode == ResizeMode::kLinear ? linear_filter(at) : cubic_filter(at, options.cubic_a);
+        const double w =
+            options.mode == ResizeMode::kLinear ? linear_filter(at) : cubic_filter(at, options.cubic_a);
         const double i = base + static_cast<double>(k);
         const bool inside = i >= 0 && i <= static_cast<double>(last);
         if (w == 0 || (options.exclude_outside && !inside)) continue;
@@ -116,7 +122,8 @@ ResizeTaps resize_taps(const ResizeAxis& axis, const ResizeOptions& options) {
       if (stretch < 1 || options.exclude_outside) {
         for (size_t i = begin; i < taps.weight.size(); ++i) taps.weight[i] /= sum;
       }
-      identity = identity && taps.index.size() == begin + 1 && taps.index.back() == o && taps.weight.back() == 1;
+      identity =
+          identity && taps.index.size() == begin + 1 && taps.index.back() == o && taps.weight.back() == 1;
     }
     taps.begin.push_back(static_cast<int64_t>(taps.index.size()));
   }

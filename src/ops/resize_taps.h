@@ -10,7 +10,14 @@ namespace hone::ops {
 
 enum class ResizeMode : uint8_t { kNearest, kLinear, kCubic };
 enum class ResizeNearest : uint8_t { kRoundPreferFloor, kRoundPreferCeil, kFloor, kCeil };
-enum class ResizeCoordinates : uint8_t { kHalfPixel, kHalfPixelSymmetric, kPytorchHalfPixel, kAlignCorners, kAsymmetric, kTfCropAndResize };
+enum class ResizeCoordinates : uint8_t {
+  kHalfPixel,
+  kHalfPixelSymmetric,
+  kPytorchHalfPixel,
+  kAlignCorners,
+  kAsymmetric,
+  kTfCropAndResize
+};
 
 std::optional<ResizeMode> parse_resize_mode(const std::string& name);
 std::optional<ResizeNearest> parse_resize_nearest(const std::string& name);
@@ -32,17 +39,18 @@ struct ResizeOptions {
   bool antialias = false;
 };
 
-/// Taps of all output coordinates: those of o are index/weight[begin[o] .. begin[o+1]). Indices are inside the axis (edges repeat).
-/// A coordinate without taps lies outside the crop (tf_crop_and_resize): it takes the extrapolation value.
+/// Taps of all output coordinates: those of o are index/weight[begin[o] .. begin[o+1]). Indices are inside
+/// the axis (edges repeat). A coordinate without taps lies outside the crop (tf_crop_and_resize): it takes
+/// the extrapolation value.
 struct ResizeTaps {
   std::vector<int64_t> begin, index;
   std::vector<double> weight;
   bool identity = false;  ///< output equals input along this axis
 };
 
-/// Math: the formulas of the ONNX Resize text; linear and cubic filters are normalised when they are stretched (antialias) or cut
-/// (exclude_outside). The width in align_corners is in * scale, not rounded, as the node tests have it.
-/// REQUIRES in >= 1.
+/// Math: the formulas of the ONNX Resize text; linear and cubic filters are normalised when they are
+/// stretched (antialias) or cut (exclude_outside). The width in align_corners is in * scale, not rounded, as
+/// the node tests have it. REQUIRES in >= 1.
 ResizeTaps resize_taps(const ResizeAxis& axis, const ResizeOptions& options);
 
 }  // namespace hone::ops

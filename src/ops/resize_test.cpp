@@ -19,7 +19,9 @@ void expect_near(const Tensor& t, const V& want) {
 
 TEST(Resize, NearestRounding) {  // E11
   const Tensor x = f32({4}, {1, 2, 3, 4});
-  const auto nearest = [&](const char* mode) { return values(resize(x, {1.5F}, {{"nearest_mode", std::string(mode)}})); };
+  const auto nearest = [&](const char* mode) {
+    return values(resize(x, {1.5F}, {{"nearest_mode", std::string(mode)}}));
+  };
   EXPECT_EQ(nearest("round_prefer_floor"), (V{1, 1, 2, 3, 3, 4}));
   EXPECT_EQ(nearest("round_prefer_ceil"), (V{1, 2, 2, 3, 4, 4}));
   EXPECT_EQ(nearest("floor"), (V{1, 1, 2, 2, 3, 4}));
@@ -28,7 +30,8 @@ TEST(Resize, NearestRounding) {  // E11
 
 TEST(Resize, Cubic) {  // E13
   const Tensor x = f32({4}, {1, 2, 4, 8});
-  expect_near(resize(x, {2}, {{"mode", std::string("cubic")}}), {0.894531, 1.15625, 1.5625, 2.417969, 3.160156, 5.117188, 7.164063, 8.421875});
+  expect_near(resize(x, {2}, {{"mode", std::string("cubic")}}),
+              {0.894531, 1.15625, 1.5625, 2.417969, 3.160156, 5.117188, 7.164063, 8.421875});
   expect_near(resize(x, {2}, {{"mode", std::string("cubic")}, {"cubic_coeff_a", -0.5F}}),
               {0.929688, 1.15625, 1.65625, 2.382813, 3.335938, 4.953125, 7.234375, 8.28125});
 }
@@ -37,11 +40,16 @@ TEST(Resize, Linear) {
   const Tensor x = f32({1, 1, 2, 2}, {1, 2, 3, 4});
   expect_near(resize(x, {1, 1, 2, 2}, {{"mode", std::string("linear")}}),
               {1, 1.25, 1.75, 2, 1.5, 1.75, 2.25, 2.5, 2.5, 2.75, 3.25, 3.5, 3, 3.25, 3.75, 4});
-  expect_near(resize(x, {1, 1, 2, 2}, {{"mode", std::string("linear")}, {"coordinate_transformation_mode", std::string("align_corners")}}),
-              {1, 4.0 / 3, 5.0 / 3, 2, 5.0 / 3, 2, 7.0 / 3, 8.0 / 3, 7.0 / 3, 8.0 / 3, 3, 10.0 / 3, 3, 10.0 / 3, 11.0 / 3, 4});
+  expect_near(resize(x, {1, 1, 2, 2},
+                     {{"mode", std::string("linear")},
+                      {"coordinate_transformation_mode", std::string("align_corners")}}),
+              {1, 4.0 / 3, 5.0 / 3, 2, 5.0 / 3, 2, 7.0 / 3, 8.0 / 3, 7.0 / 3, 8.0 / 3, 3, 10.0 / 3, 3,
+               10.0 / 3, 11.0 / 3, 4});
   expect_near(resize(f32({4}, {1, 2, 3, 4}), {0.5F}, {{"mode", std::string("linear")}}), {1.5, 3.5});
   // Antialias: a triangle of twice the width around 0.5 and 2.5.
-  expect_near(resize(f32({4}, {0, 0, 8, 8}), {0.5F}, {{"mode", std::string("linear")}, {"antialias", int64_t{1}}}), {1, 7});
+  expect_near(
+      resize(f32({4}, {0, 0, 8, 8}), {0.5F}, {{"mode", std::string("linear")}, {"antialias", int64_t{1}}}),
+      {1, 7});
 }
 
 TEST(Resize, SizesAndPolicies) {
@@ -61,7 +69,9 @@ TEST(Resize, SizesAndPolicies) {
 
 TEST(Resize, CropExtrapolates) {
   const Tensor y = run("Resize", {f32({4}, {1, 2, 3, 4}), f32({2}, {0.5F, 1.5F}), Tensor(), i64({1}, {3})},
-                       {{"mode", std::string("linear")}, {"coordinate_transformation_mode", std::string("tf_crop_and_resize")}, {"extrapolation_value", 10.0F}})[0];
+                       {{"mode", std::string("linear")},
+                        {"coordinate_transformation_mode", std::string("tf_crop_and_resize")},
+                        {"extrapolation_value", 10.0F}})[0];
   expect_near(y, {2.5, 4, 10});
 }
 

@@ -1,8 +1,8 @@
 // GridSample and AffineGrid. Source: ONNX, opsets 20 and 22.
 //
-// A grid entry (x, y[, z]) in [-1, 1] names a place of the input, last dimension first. With align_corners -1 and 1 are the centres of the
-// outer elements, else their outer edges. Outside, `zeros` reads 0, `border` the nearest element, `reflection` mirrors at those borders.
-// Nearest rounds ties to even; cubic has a = -0.75.
+// A grid entry (x, y[, z]) in [-1, 1] names a place of the input, last dimension first. With align_corners -1
+// and 1 are the centres of the outer elements, else their outer edges. Outside, `zeros` reads 0, `border` the
+// nearest element, `reflection` mirrors at those borders. Nearest rounds ties to even; cubic has a = -0.75.
 #include <algorithm>
 #include <cmath>
 
@@ -34,7 +34,12 @@ struct Tap {
 class AxisSampler {
  public:
   AxisSampler(int64_t extent, bool align, Padding padding, Mode mode)
-      : extent_(extent), padding_(padding), mode_(mode), align_(align), low_(align ? 0.0 : -0.5), high_(static_cast<double>(extent) - (align ? 1.0 : 0.5)) {}
+      : extent_(extent),
+        padding_(padding),
+        mode_(mode),
+        align_(align),
+        low_(align ? 0.0 : -0.5),
+        high_(static_cast<double>(extent) - (align ? 1.0 : 0.5)) {}
 
   /// Fills at most four taps and returns how many.
   int taps(double normalized, Tap* out) const {
@@ -88,8 +93,11 @@ void grid_sample_infer(InferContext& ctx) {
     return;
   }
   const Dims &x = ctx.shape(0), &grid = ctx.shape(1);
-  if (x.size() < 3 || grid.size() != x.size()) ctx.fail("X and grid must have one rank of at least 3: " + ctx.input(0).text() + ", " + ctx.input(1).text());
-  if (grid.back().is_const() && grid.back().value() != static_cast<int64_t>(x.size()) - 2) ctx.fail("grid entries must have one coordinate a spatial dimension");
+  if (x.size() < 3 || grid.size() != x.size())
+    ctx.fail("X and grid must have one rank of at least 3: " + ctx.input(0).text() + ", " +
+             ctx.input(1).text());
+  if (grid.back().is_const() && grid.back().value() != static_cast<int64_t>(x.size()) - 2)
+    ctx.fail("grid entries must have one coordinate a spatial dimension");
   Dims out{x[0], x[1]};
   out.insert(out.end(), grid.begin() + 1, grid.end() - 1);
   ctx.set_output(0, ctx.dtype(0), std::move(out));
@@ -101,16 +109,23 @@ void grid_sample_kernel(KernelContext& ctx) {
   if (n < 1 || grid.rank() != x.rank() || grid.dim(grid.rank() - 1) != n || grid.dim(0) != x.dim(0)) {
     ctx.fail("grid " + grid.type_text() + " does not fit " + x.type_text());
   }
-  const std::string mode_name = ctx.get_string("mode", "linear"), padding_name = ctx.get_string("padding_mode", "zeros");
+  const std::string mode_name = ctx.get_string("mode", "linear"),
+                    padding_name = ctx.get_string("padding_mode", "zeros");
   const bool align = ctx.get_int("align_corners", 0) != 0;
   Mode mode = Mode::kLinear;
-  if (mode_name == "nearest") mode = Mode::kNearest;
-  else if (mode_name == "cubic") mode = Mode::kCubic;
-  else if (mode_name != "linear") ctx.fail("mode must be linear, nearest or cubic, not '" + mode_name + "'");
+  if (mode_name == "nearest")
+    mode = Mode::kNearest;
+  else if (mode_name == "cubic")
+    mode = Mode::kCubic;
+  else if (mode_name != "linear")
+    ctx.fail("mode must be linear, nearest or cubic, not '" + mode_name + "'");
   Padding padding = Padding::kZeros;
-  if (padding_name == "border") padding = Padding::kBorder;
-  else if (padding_name == "reflection") padding = Padding::kReflection;
-  else if (padding_name != "zeros") ctx.fail("padding_mode must be zeros, border or reflection, not '" + padding_name + "'");
+  if (padding_name == "border")
+    padding = Padding::kBorder;
+  else if (padding_name == "reflection")
+    padding = Padding::kReflection;
+  else if (padding_name != "zeros")
+    ctx.fail("padding_mode must be zeros, border or reflection, not '" + padding_name + "'");
 
   Shape shape{x.dim(0), x.dim(1)};
   shape.insert(shape.end(), grid.shape().begin() + 1, grid.shape().end() - 1);
@@ -121,7 +136,8 @@ void grid_sample_kernel(KernelContext& ctx) {
     axes.emplace_back(d, align, padding, mode);
   }
   const std::vector<int64_t> strides = dense_strides(image);
-  const int64_t plane = numel(image), places = numel(Shape(shape.begin() + 2, shape.end())), channels = x.dim(1);
+  const int64_t plane = numel(image), places = numel(Shape(shape.begin() + 2, shape.end())),
+                channels = x.dim(1);
   number_or_throw(ctx, x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     Tensor& y = ctx.out(0, x.dtype(), shape);
@@ -138,7 +154,9 @@ void grid_sample_kernel(KernelContext& ctx) {
           next.clear();
           for (const Tap& f : flat) {
             for (int k = 0; k < counts[static_cast<size_t>(d)]; ++k) {
-              if (t[k].index >= 0 && t[k].weight != 0) next.push_back({f.index + t[k].index * strides[static_cast<size_t>(d)], f.weight * t[k].weight});
+              if (t[k].index >= 0 && t[k].weight != 0)
+                next.push_back(
+                    {f.index + t[k].index * strides[static_cast<size_t>(d)], f.weight * t[k].weight});
             }
           }
           std::swap(flat, next);
@@ -146,7 +164,9 @@ void grid_sample_kernel(KernelContext& ctx) {
         for (int64_t c = 0; c < channels; ++c) {
           const T* src = x.data<T>() + (b * channels + c) * plane;
           double sum = 0;
-          for (const Tap& f : flat) sum += f.weight == 1.0 ? static_cast<double>(src[f.index]) : f.weight * static_cast<double>(src[f.index]);
+          for (const Tap& f : flat)
+            sum += f.weight == 1.0 ? static_cast<double>(src[f.index])
+                                   : f.weight * static_cast<double>(src[f.index]);
           y.data<T>()[(b * channels + c) * places + p] = from_double<T>(sum);
         }
       }
@@ -161,7 +181,8 @@ void grid_sample_adapt(AdaptContext& ctx) {
   ctx.node.attrs["mode"] = std::string(mode == "bilinear" ? "linear" : mode == "bicubic" ? "cubic" : mode);
 }
 
-// --- AffineGrid: grid[n, d.., :] = theta[n] * (x, y[, z], 1) over the normalised places of an output of the given size ---
+// --- AffineGrid: grid[n, d.., :] = theta[n] * (x, y[, z], 1) over the normalised places of an output of the
+// given size ---
 
 void affine_grid_infer(InferContext& ctx) {
   const auto size = ctx.contents(1);
@@ -181,7 +202,9 @@ void affine_grid_kernel(KernelContext& ctx) {
   const Tensor& theta = ctx.in(0);
   const std::vector<int64_t> size = input_ints(ctx, 1);
   const int64_t n = static_cast<int64_t>(size.size()) - 2;
-  if (n < 1 || theta.shape() != Shape{size[0], n, n + 1}) ctx.fail("theta " + theta.type_text() + " does not fit a size of " + std::to_string(size.size()) + " dimensions");
+  if (n < 1 || theta.shape() != Shape{size[0], n, n + 1})
+    ctx.fail("theta " + theta.type_text() + " does not fit a size of " + std::to_string(size.size()) +
+             " dimensions");
   const bool align = ctx.get_int("align_corners", 0) != 0;
   Shape shape{size[0]};
   shape.insert(shape.end(), size.begin() + 2, size.end());
@@ -202,11 +225,13 @@ void affine_grid_kernel(KernelContext& ctx) {
           const int64_t extent = image[static_cast<size_t>(d)];
           const auto i = static_cast<double>(p / strides[static_cast<size_t>(d)] % extent);
           const auto e = static_cast<double>(extent);
-          at[static_cast<size_t>(n - 1 - d)] = align ? (extent == 1 ? 0.0 : 2 * i / (e - 1) - 1) : (2 * i + 1) / e - 1;
+          at[static_cast<size_t>(n - 1 - d)] =
+              align ? (extent == 1 ? 0.0 : 2 * i / (e - 1) - 1) : (2 * i + 1) / e - 1;
         }
         for (int64_t r = 0; r < n; ++r) {
           double sum = static_cast<double>(m[r * (n + 1) + n]);
-          for (int64_t c = 0; c < n; ++c) sum += static_cast<double>(m[r * (n + 1) + c]) * at[static_cast<size_t>(c)];
+          for (int64_t c = 0; c < n; ++c)
+            sum += static_cast<double>(m[r * (n + 1) + c]) * at[static_cast<size_t>(c)];
           *dst++ = static_cast<T>(sum);
         }
       }
@@ -217,12 +242,19 @@ void affine_grid_kernel(KernelContext& ctx) {
 }  // namespace
 
 const OpDef& op_GridSample() {
-  static const OpDef def{.name = "GridSample", .infer = grid_sample_infer, .kernel = grid_sample_kernel, .adapt = grid_sample_adapt, .cost = elementwise_cost};
+  static const OpDef def{.name = "GridSample",
+                         .infer = grid_sample_infer,
+                         .kernel = grid_sample_kernel,
+                         .adapt = grid_sample_adapt,
+                         .cost = elementwise_cost};
   return def;
 }
 
 const OpDef& op_AffineGrid() {
-  static const OpDef def{.name = "AffineGrid", .infer = affine_grid_infer, .kernel = affine_grid_kernel, .cost = elementwise_cost};
+  static const OpDef def{.name = "AffineGrid",
+                         .infer = affine_grid_infer,
+                         .kernel = affine_grid_kernel,
+                         .cost = elementwise_cost};
   return def;
 }
 

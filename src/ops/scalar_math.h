@@ -1,5 +1,5 @@
-// Scalar functions of the elementwise operators, in f64. One definition each: kernels, activations and pointwise programs call these.
-// NaN in gives NaN out everywhere (ONNX leaves it open; NumPy's rule).
+// Scalar functions of the elementwise operators, in f64. One definition each: kernels, activations and
+// pointwise programs call these. NaN in gives NaN out everywhere (ONNX leaves it open; NumPy's rule).
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,9 @@ inline double fn_sigmoid(double x) {
   const double e = std::exp(x);  // no overflow for large negative x
   return e / (1.0 + e);
 }
-inline double fn_hard_sigmoid(double x, double alpha, double beta) { return fn_clip(alpha * x + beta, 0.0, 1.0); }
+inline double fn_hard_sigmoid(double x, double alpha, double beta) {
+  return fn_clip(alpha * x + beta, 0.0, 1.0);
+}
 inline double fn_hard_swish(double x) { return x * fn_clip(x / 6.0 + 0.5, 0.0, 1.0); }
 inline double fn_swish(double x, double alpha) { return x * fn_sigmoid(alpha * x); }
 inline double fn_gelu_erf(double x) { return 0.5 * x * (1.0 + std::erf(x * 0.70710678118654752440)); }
@@ -26,7 +28,9 @@ inline double fn_gelu_tanh(double x) {
   return 0.5 * x * (1.0 + std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
 }
 inline double fn_elu(double x, double alpha) { return x < 0 ? alpha * std::expm1(x) : x; }
-inline double fn_selu(double x, double alpha, double gamma) { return gamma * (x <= 0 ? alpha * std::expm1(x) : x); }
+inline double fn_selu(double x, double alpha, double gamma) {
+  return gamma * (x <= 0 ? alpha * std::expm1(x) : x);
+}
 inline double fn_celu(double x, double alpha) { return x < 0 ? alpha * std::expm1(x / alpha) : x; }
 inline double fn_softplus(double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
 inline double fn_softsign(double x) { return x / (1.0 + std::fabs(x)); }

@@ -1,6 +1,7 @@
-// ScatterElements ScatterND (and the deprecated Scatter): a copy of the data with some elements replaced or combined with updates, in the
-// order of the indices. reduction: none, add, mul, max, min; NaN wins in max and min. An index out of range is an error.
-// Sums and products of narrow floats are rounded once, at the end. Source: ONNX, opset 18.
+// ScatterElements ScatterND (and the deprecated Scatter): a copy of the data with some elements replaced or
+// combined with updates, in the order of the indices. reduction: none, add, mul, max, min; NaN wins in max
+// and min. An index out of range is an error. Sums and products of narrow floats are rounded once, at the
+// end. Source: ONNX, opset 18.
 #include <cmath>
 #include <cstring>
 
@@ -38,7 +39,8 @@ T combine(Reduction r, T a, T b) {
   }
 }
 
-/// What both operators boil down to: blocks of `count` elements from updates go to element offsets of the output.
+/// What both operators boil down to: blocks of `count` elements from updates go to element offsets of the
+/// output.
 struct Move {
   int64_t to, from, count;
 };
@@ -47,7 +49,8 @@ template <class F>
 void scatter(KernelContext& ctx, F each_move) {
   const Reduction reduction = reduction_of(ctx);
   Tensor x = ctx.in(0), updates = ctx.in(2);
-  if (x.dtype() != updates.dtype()) ctx.fail("data and updates differ in type: " + x.type_text() + " and " + updates.type_text());
+  if (x.dtype() != updates.dtype())
+    ctx.fail("data and updates differ in type: " + x.type_text() + " and " + updates.type_text());
   const DType declared = x.dtype();
   if (reduction == Reduction::kNone) {
     Tensor& y = ctx.out(0, declared, x.shape());
@@ -55,19 +58,25 @@ void scatter(KernelContext& ctx, F each_move) {
     const int64_t bytes = element_bytes(x);
     auto* dst = static_cast<char*>(y.raw());
     const auto* src = static_cast<const char*>(updates.raw());
-    each_move([&](const Move& m) { std::memcpy(dst + m.to * bytes, src + m.from * bytes, static_cast<size_t>(m.count * bytes)); });
+    each_move([&](const Move& m) {
+      std::memcpy(dst + m.to * bytes, src + m.from * bytes, static_cast<size_t>(m.count * bytes));
+    });
     return;
   }
-  const DType wide = is_narrow_float(declared) ? DType::kF32 : declared == DType::kBool ? DType::kU8 : declared;
+  const DType wide = is_narrow_float(declared)  ? DType::kF32
+                     : declared == DType::kBool ? DType::kU8
+                                                : declared;
   Tensor y = declared == DType::kBool ? Tensor(DType::kU8, x.shape()) : convert(x, wide).clone();
-  if (declared == DType::kBool && x.numel() > 0) std::memcpy(y.raw(), x.raw(), static_cast<size_t>(x.numel()));
+  if (declared == DType::kBool && x.numel() > 0)
+    std::memcpy(y.raw(), x.raw(), static_cast<size_t>(x.numel()));
   if (declared != DType::kBool) updates = convert(updates, wide);
   number_or_throw(ctx, wide, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* dst = y.data<T>();
     const T* src = std::as_const(updates).template data<T>();
     each_move([&](const Move& m) {
-      for (int64_t i = 0; i < m.count; ++i) dst[m.to + i] = combine(reduction, dst[m.to + i], src[m.from + i]);
+      for (int64_t i = 0; i < m.count; ++i)
+        dst[m.to + i] = combine(reduction, dst[m.to + i], src[m.from + i]);
     });
   });
   ctx.set_out(0, convert(y, declared));
@@ -82,7 +91,8 @@ void scatter_elements_kernel(KernelContext& ctx) {
   }
   const auto axis = static_cast<size_t>(ctx.axis(ctx.get_int("axis", 0), x.rank()));
   for (size_t d = 0; d < x.shape().size(); ++d) {
-    if (d != axis && indices.shape()[d] > x.shape()[d]) ctx.fail(indices.type_text() + " reaches beyond " + x.type_text());
+    if (d != axis && indices.shape()[d] > x.shape()[d])
+      ctx.fail(indices.type_text() + " reaches beyond " + x.type_text());
   }
   const std::vector<int64_t> at = read_indices(ctx, 1);
   const std::vector<int64_t> strides = dense_strides(x.shape());
@@ -115,7 +125,8 @@ void scatter_nd_kernel(KernelContext& ctx) {
   const Shape block_shape(x.shape().begin() + depth, x.shape().end());
   expected.insert(expected.end(), block_shape.begin(), block_shape.end());
   if (ctx.in(2).shape() != expected) {
-    ctx.fail("updates are " + ctx.in(2).type_text() + ", indices and data ask for " + type_text(x.dtype(), expected));
+    ctx.fail("updates are " + ctx.in(2).type_text() + ", indices and data ask for " +
+             type_text(x.dtype(), expected));
   }
   const std::vector<int64_t> at = read_indices(ctx, 1);
   const std::vector<int64_t> strides = dense_strides(x.shape());
@@ -124,7 +135,8 @@ void scatter_nd_kernel(KernelContext& ctx) {
     for (int64_t k = 0; k < count; ++k) {
       int64_t to = 0;
       for (int64_t d = 0; d < depth; ++d) {
-        to += checked_index(ctx, at[static_cast<size_t>(k * depth + d)], x.shape()[static_cast<size_t>(d)]) * strides[static_cast<size_t>(d)];
+        to += checked_index(ctx, at[static_cast<size_t>(k * depth + d)], x.shape()[static_cast<size_t>(d)]) *
+              strides[static_cast<size_t>(d)];
       }
       move(Move{to, k * block, block});
     }

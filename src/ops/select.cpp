@@ -1,4 +1,5 @@
-// Operators whose result size depends on values: NonZero Compress Unique OneHot. Source: ONNX, opsets 13 and 28.
+// Operators whose result size depends on values: NonZero Compress Unique OneHot. Source: ONNX, opsets 13
+// and 28.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -14,7 +15,8 @@ namespace hone::ops {
 namespace {
 
 int64_t product_of(const Shape& s, size_t from, size_t to) {
-  return numel(Shape(s.begin() + static_cast<std::ptrdiff_t>(from), s.begin() + static_cast<std::ptrdiff_t>(to)));
+  return numel(
+      Shape(s.begin() + static_cast<std::ptrdiff_t>(from), s.begin() + static_cast<std::ptrdiff_t>(to)));
 }
 
 // --- NonZero: i64[rank, count], coordinates in row-major order; a NaN is not zero ---
@@ -65,7 +67,8 @@ void compress_infer(InferContext& ctx) {
     return;
   }
   Dims out = ctx.shape(0);
-  out[static_cast<size_t>(ctx.axis(ctx.node().get_int("axis", 0), static_cast<int>(out.size())))] = ctx.fresh_symbol();
+  out[static_cast<size_t>(ctx.axis(ctx.node().get_int("axis", 0), static_cast<int>(out.size())))] =
+      ctx.fresh_symbol();
   ctx.set_output(0, ctx.dtype(0), std::move(out));
 }
 
@@ -73,24 +76,28 @@ void compress_kernel(KernelContext& ctx) {
   if (has_subbyte_input(ctx)) return run_unpacked(ctx, compress_kernel);
   const Tensor x = ctx.attrs.contains("axis") ? ctx.in(0) : ctx.in(0).reshaped({ctx.in(0).numel()});
   const Tensor& condition = ctx.in(1);
-  if (condition.rank() != 1 || condition.dtype() != DType::kBool) ctx.fail("condition must be a vector of bool, not " + condition.type_text());
+  if (condition.rank() != 1 || condition.dtype() != DType::kBool)
+    ctx.fail("condition must be a vector of bool, not " + condition.type_text());
   const auto axis = static_cast<size_t>(ctx.axis(ctx.get_int("axis", 0), x.rank()));
   const int64_t extent = x.shape()[axis];
   std::vector<int64_t> keep;
   for (int64_t i = 0; i < condition.numel(); ++i) {
     if (condition.data<uint8_t>()[i] == 0) continue;
-    if (i >= extent) ctx.fail("condition selects element " + std::to_string(i) + " of " + std::to_string(extent));
+    if (i >= extent)
+      ctx.fail("condition selects element " + std::to_string(i) + " of " + std::to_string(extent));
     keep.push_back(i);
   }
   Shape shape = x.shape();
   shape[axis] = static_cast<int64_t>(keep.size());
   Tensor& y = ctx.out(0, x.dtype(), shape);
-  const int64_t outer = product_of(shape, 0, axis), block = product_of(shape, axis + 1, shape.size()) * element_bytes(x);
+  const int64_t outer = product_of(shape, 0, axis),
+                block = product_of(shape, axis + 1, shape.size()) * element_bytes(x);
   if (y.numel() == 0) return;
   auto* dst = static_cast<char*>(y.raw());
   for (int64_t o = 0; o < outer; ++o) {
     for (const int64_t i : keep) {
-      std::memcpy(dst, static_cast<const char*>(x.raw()) + (o * extent + i) * block, static_cast<size_t>(block));
+      std::memcpy(dst, static_cast<const char*>(x.raw()) + (o * extent + i) * block,
+                  static_cast<size_t>(block));
       dst += block;
     }
   }
@@ -105,7 +112,8 @@ void unique_infer(InferContext& ctx) {
   if (ctx.node().has("axis")) {
     shape = ctx.input(0).shape;
     if (shape) {
-      Dim& d = (*shape)[static_cast<size_t>(ctx.axis(ctx.node().get_int("axis", 0), static_cast<int>(shape->size())))];
+      Dim& d = (*shape)[static_cast<size_t>(
+          ctx.axis(ctx.node().get_int("axis", 0), static_cast<int>(shape->size())))];
       inverse = d;
       d = count;
     }
@@ -118,10 +126,12 @@ void unique_infer(InferContext& ctx) {
   ctx.set_output(3, DType::kI64, Dims{count});
 }
 
-/// Slices [0, extent) of a [outer, extent, inner] tensor, compared lexicographically. NaN sorts last and equals NaN.
+/// Slices [0, extent) of a [outer, extent, inner] tensor, compared lexicographically. NaN sorts last and
+/// equals NaN.
 template <class T>
 void unique(KernelContext& ctx, const Tensor& x, size_t axis) {
-  const int64_t outer = product_of(x.shape(), 0, axis), extent = x.shape()[axis], inner = product_of(x.shape(), axis + 1, x.shape().size());
+  const int64_t outer = product_of(x.shape(), 0, axis), extent = x.shape()[axis],
+                inner = product_of(x.shape(), axis + 1, x.shape().size());
   const T* src = x.data<T>();
   const auto compare = [&](int64_t a, int64_t b) {
     for (int64_t o = 0; o < outer; ++o) {
@@ -136,7 +146,8 @@ void unique(KernelContext& ctx, const Tensor& x, size_t axis) {
   std::vector<int64_t> order(static_cast<size_t>(extent));
   std::iota(order.begin(), order.end(), int64_t{0});
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
-  std::vector<int64_t> first, counts, inverse(static_cast<size_t>(extent));  // by sorted group; stable, so the first is the earliest
+  std::vector<int64_t> first, counts,
+      inverse(static_cast<size_t>(extent));  // by sorted group; stable, so the first is the earliest
   for (size_t k = 0; k < order.size(); ++k) {
     if (k == 0 || compare(order[k - 1], order[k]) != 0) {
       first.push_back(order[k]);
@@ -168,7 +179,9 @@ void unique(KernelContext& ctx, const Tensor& x, size_t axis) {
     for (const int64_t f : first) dst = std::copy_n(src + (o * extent + f) * inner, inner, dst);
   }
   const auto vector_out = [&](size_t i, const std::vector<int64_t>& v) {
-    if (ctx.wants(i)) std::copy(v.begin(), v.end(), ctx.out(i, DType::kI64, {static_cast<int64_t>(v.size())}).template data<int64_t>());
+    if (ctx.wants(i))
+      std::copy(v.begin(), v.end(),
+                ctx.out(i, DType::kI64, {static_cast<int64_t>(v.size())}).template data<int64_t>());
   };
   vector_out(1, first);
   vector_out(2, inverse);
@@ -182,7 +195,8 @@ void unique_kernel(KernelContext& ctx) {
   number_or_throw(ctx, x.dtype(), [&](auto tag) { unique<typename decltype(tag)::type>(ctx, x, axis); });
 }
 
-// --- OneHot: off everywhere, on at the index along a new axis; an index outside [-depth, depth) sets nothing ---
+// --- OneHot: off everywhere, on at the index along a new axis; an index outside [-depth, depth) sets nothing
+// ---
 
 void one_hot_infer(InferContext& ctx) {
   if (!ctx.has_shape(0)) {
@@ -229,11 +243,13 @@ void one_hot_kernel(KernelContext& ctx) {
     if (i < -depth || i >= depth) continue;
     if (i < 0) i += depth;
     const int64_t o = static_cast<int64_t>(k) / inner, rest = static_cast<int64_t>(k) % inner;
-    std::memcpy(static_cast<char*>(y.raw()) + ((o * depth + i) * inner + rest) * bytes, off + bytes, static_cast<size_t>(bytes));
+    std::memcpy(static_cast<char*>(y.raw()) + ((o * depth + i) * inner + rest) * bytes, off + bytes,
+                static_cast<size_t>(bytes));
   }
 }
 
-OpDef select_op(const char* name, void (*infer)(InferContext&), void (*kernel)(KernelContext&), NarrowFloats narrow) {
+OpDef select_op(const char* name, void (*infer)(InferContext&), void (*kernel)(KernelContext&),
+                NarrowFloats narrow) {
   OpDef def;
   def.name = name;
   def.infer = infer;

@@ -15,7 +15,8 @@ TEST(NonZero, Coordinates) {  // E39
 
 TEST(Compress, AxisAndFlat) {
   const Tensor x = f32({3, 2}, {1, 2, 3, 4, 5, 6});
-  EXPECT_EQ(values(run("Compress", {x, boolean({3}, {0, 1, 1})}, {{"axis", int64_t{0}}})[0]), (V{3, 4, 5, 6}));
+  EXPECT_EQ(values(run("Compress", {x, boolean({3}, {0, 1, 1})}, {{"axis", int64_t{0}}})[0]),
+            (V{3, 4, 5, 6}));
   EXPECT_EQ(values(run("Compress", {x, boolean({2}, {0, 1})}, {{"axis", int64_t{1}}})[0]), (V{2, 4, 6}));
   EXPECT_EQ(values(run("Compress", {x, boolean({5}, {0, 1, 0, 0, 1})})[0]), (V{2, 5}));
   EXPECT_EQ(error_of("Compress", {x, boolean({4}, {0, 0, 0, 1})}, {{"axis", int64_t{0}}}), kData);
@@ -38,13 +39,17 @@ TEST(Unique, SortedAndNot) {
 TEST(OneHot, PlacesAndOutOfRange) {
   const Tensor y = run("OneHot", {i64({3}, {0, -1, 7}), i64({}, {3}), f32({2}, {2, 5})})[0];
   EXPECT_EQ(values(y), (V{5, 2, 2, 2, 2, 5, 2, 2, 2}));
-  EXPECT_EQ(values(run("OneHot", {i64({2}, {1, 0}), i64({}, {2}), i32({2}, {0, 1})}, {{"axis", int64_t{0}}})[0]), (V{0, 1, 1, 0}));
-  EXPECT_EQ(error_of("OneHot", {i64({1}, {0}), i64({}, {int64_t{1} << 40}), f32({2}, {0, 1})}), kMemory);  // S06
+  EXPECT_EQ(
+      values(run("OneHot", {i64({2}, {1, 0}), i64({}, {2}), i32({2}, {0, 1})}, {{"axis", int64_t{0}}})[0]),
+      (V{0, 1, 1, 0}));
+  EXPECT_EQ(error_of("OneHot", {i64({1}, {0}), i64({}, {int64_t{1} << 40}), f32({2}, {0, 1})}),
+            kMemory);  // S06
 }
 
 TEST(Rearrange, ReverseSequenceTriluCenterCropPad) {
   EXPECT_EQ(values(run("ReverseSequence", {f32({2, 3}, {1, 2, 3, 4, 5, 6}), i64({2}, {2, 3})},
-                       {{"time_axis", int64_t{1}}, {"batch_axis", int64_t{0}}})[0]), (V{2, 1, 3, 6, 5, 4}));
+                       {{"time_axis", int64_t{1}}, {"batch_axis", int64_t{0}}})[0]),
+            (V{2, 1, 3, 6, 5, 4}));
   EXPECT_EQ(error_of("ReverseSequence", {f32({2, 1}, {1, 2}), i64({1}, {3})}), kData);
   const Tensor m = f32({2, 3}, {1, 2, 3, 4, 5, 6});
   EXPECT_EQ(values(run("Trilu", {m})[0]), (V{1, 2, 3, 0, 5, 6}));
@@ -63,7 +68,8 @@ TEST(Rearrange, BlocksOfPixels) {
   EXPECT_EQ(values(run("DepthToSpace", {deep}, {{"blocksize", int64_t{2}}})[0]), values(x));
   const Tensor two = f32({1, 8, 1, 1}, {0, 1, 2, 3, 4, 5, 6, 7});
   EXPECT_EQ(values(run("DepthToSpace", {two}, {{"blocksize", int64_t{2}}})[0]), (V{0, 2, 4, 6, 1, 3, 5, 7}));
-  EXPECT_EQ(values(run("DepthToSpace", {two}, {{"blocksize", int64_t{2}}, {"mode", std::string("CRD")}})[0]), (V{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(values(run("DepthToSpace", {two}, {{"blocksize", int64_t{2}}, {"mode", std::string("CRD")}})[0]),
+            (V{0, 1, 2, 3, 4, 5, 6, 7}));
   EXPECT_EQ(error_of("SpaceToDepth", {x}, {{"blocksize", int64_t{0}}}), kModel);  // S08
   EXPECT_EQ(error_of("SpaceToDepth", {x}, {{"blocksize", int64_t{3}}}), kModel);
 }
@@ -71,7 +77,9 @@ TEST(Rearrange, BlocksOfPixels) {
 TEST(Rearrange, TensorScatterWrapsOrRefuses) {
   const Tensor cache = f32({1, 3, 1}, {1, 2, 3}), update = f32({1, 2, 1}, {8, 9});
   EXPECT_EQ(values(run("TensorScatter", {cache, update, i64({1}, {1})})[0]), (V{1, 8, 9}));
-  EXPECT_EQ(values(run("TensorScatter", {cache, update, i64({1}, {2})}, {{"mode", std::string("circular")}})[0]), (V{9, 2, 8}));
+  EXPECT_EQ(
+      values(run("TensorScatter", {cache, update, i64({1}, {2})}, {{"mode", std::string("circular")}})[0]),
+      (V{9, 2, 8}));
   EXPECT_EQ(error_of("TensorScatter", {cache, update, i64({1}, {2})}), kData);
 }
 
@@ -80,7 +88,9 @@ TEST(Rearrange, Col2ImAddsOverlaps) {
   const Tensor y = run("Col2Im", {f32({1, 2, 2}, {1, 2, 3, 4}), i64({2}, {1, 3}), i64({2}, {1, 2})})[0];
   EXPECT_EQ(y.shape(), (Shape{1, 1, 1, 3}));
   EXPECT_EQ(values(y), (V{1, 5, 4}));
-  EXPECT_EQ(error_of("Col2Im", {f32({1, 2, 2}, {1, 2, 3, 4}), i64({2}, {1, 3}), i64({2}, {1, 2})}, {{"strides", std::vector<int64_t>{0, 1}}}), kData);
+  EXPECT_EQ(error_of("Col2Im", {f32({1, 2, 2}, {1, 2, 3, 4}), i64({2}, {1, 3}), i64({2}, {1, 2})},
+                     {{"strides", std::vector<int64_t>{0, 1}}}),
+            kData);
 }
 
 TEST(Bitwise, Shifts) {

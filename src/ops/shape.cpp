@@ -45,12 +45,20 @@ void size_kernel(KernelContext& ctx) { *ctx.out(0, DType::kI64, {}).data<int64_t
 }  // namespace
 
 const OpDef& op_Shape() {
-  static const OpDef def{.name = "Shape", .infer = shape_infer, .kernel = shape_kernel, .cost = no_cost, .narrow = NarrowFloats::kNative};
+  static const OpDef def{.name = "Shape",
+                         .infer = shape_infer,
+                         .kernel = shape_kernel,
+                         .cost = no_cost,
+                         .narrow = NarrowFloats::kNative};
   return def;
 }
 
 const OpDef& op_Size() {
-  static const OpDef def{.name = "Size", .infer = size_infer, .kernel = size_kernel, .cost = no_cost, .narrow = NarrowFloats::kNative};
+  static const OpDef def{.name = "Size",
+                         .infer = size_infer,
+                         .kernel = size_kernel,
+                         .cost = no_cost,
+                         .narrow = NarrowFloats::kNative};
   return def;
 }
 

@@ -14,6 +14,7 @@ std::shared_ptr<ir::Graph> body_of(InferContext& ctx, std::string_view attr) {
 }
 
 const ir::Graph& body_of(const KernelContext& ctx, std::string_view attr) {
+  if (!ctx.run_subgraph) ctx.fail("a node with subgraphs runs inside a graph only");
   const auto it = ctx.attrs.find(attr);
   if (it == ctx.attrs.end() || !std::holds_alternative<std::shared_ptr<ir::Graph>>(it->second)) {
     ctx.fail("attribute '" + std::string(attr) + "' is missing");
@@ -39,14 +40,16 @@ void type_captures(InferContext& ctx, ir::Graph& body) {
 
 void infer_body(InferContext& ctx, ir::Graph& body, const std::vector<TypeInfo>& inputs) {
   if (body.inputs().size() != inputs.size()) {
-    ctx.fail("the subgraph '" + body.name + "' takes " + std::to_string(body.inputs().size()) + " inputs, the node gives " +
-             std::to_string(inputs.size()));
+    ctx.fail("the subgraph '" + body.name + "' takes " + std::to_string(body.inputs().size()) +
+             " inputs, the node gives " + std::to_string(inputs.size()));
   }
   type_captures(ctx, body);
   for (size_t i = 0; i < inputs.size(); ++i) {
     ir::Value& v = body.value(body.inputs()[i]);
-    if (v.type.dtype != DType::kUndefined && inputs[i].dtype != DType::kUndefined && v.type.dtype != inputs[i].dtype) {
-      ctx.fail("the subgraph's input '" + v.name + "' is declared " + v.type.text() + " but gets " + inputs[i].text());
+    if (v.type.dtype != DType::kUndefined && inputs[i].dtype != DType::kUndefined &&
+        v.type.dtype != inputs[i].dtype) {
+      ctx.fail("the subgraph's input '" + v.name + "' is declared " + v.type.text() + " but gets " +
+               inputs[i].text());
     }
     if (inputs[i].dtype != DType::kUndefined) v.type.dtype = inputs[i].dtype;
     v.type.shape = inputs[i].shape;
@@ -66,9 +69,10 @@ TypeInfo join_types(InferContext& ctx, const TypeInfo& a, const TypeInfo& b) {
   return out;
 }
 
-std::vector<TypeInfo> infer_carried(InferContext& ctx, ir::Graph& body, std::vector<TypeInfo> inputs, size_t first_input, size_t carried,
-                                    size_t first_output) {
-  // Bodies nest: three rounds a level would be exponential in the depth, so that deep ones get unknown shapes and one round.
+std::vector<TypeInfo> infer_carried(InferContext& ctx, ir::Graph& body, std::vector<TypeInfo> inputs,
+                                    size_t first_input, size_t carried, size_t first_output) {
+  // Bodies nest: three rounds a level would be exponential in the depth, so that deep ones get unknown shapes
+  // and one round.
   thread_local int depth = 0;
   struct Level {
     Level() { ++depth; }
@@ -76,10 +80,12 @@ std::vector<TypeInfo> infer_carried(InferContext& ctx, ir::Graph& body, std::vec
   } level;
   const bool deep = depth > 3;
   for (size_t i = 0; deep && i < carried; ++i) inputs[first_input + i].shape.reset();
-  // A dimension that changes becomes a symbol of its own, "the extent in this iteration", and may then come back as anything; a shape whose
-  // rank changes becomes unknown. Every round frees at least one more dimension.
+  // A dimension that changes becomes a symbol of its own, "the extent in this iteration", and may then come
+  // back as anything; a shape whose rank changes becomes unknown. Every round frees at least one more
+  // dimension.
   std::vector<std::vector<bool>> free(carried);
-  for (size_t i = 0; i < carried; ++i) free[i].assign(inputs[first_input + i].shape ? inputs[first_input + i].shape->size() : 0, false);
+  for (size_t i = 0; i < carried; ++i)
+    free[i].assign(inputs[first_input + i].shape ? inputs[first_input + i].shape->size() : 0, false);
   constexpr int kRounds = 4;
   for (int round = 1;; ++round) {
     infer_body(ctx, body, inputs);
@@ -88,7 +94,8 @@ std::vector<TypeInfo> infer_carried(InferContext& ctx, ir::Graph& body, std::vec
       TypeInfo& in = inputs[first_input + i];
       const TypeInfo& out = body.value(body.outputs()[first_output + i]).type;
       if (in.dtype != DType::kUndefined && out.dtype != DType::kUndefined && in.dtype != out.dtype) {
-        ctx.fail("loop-carried value " + std::to_string(i) + " enters as " + in.text() + " and leaves as " + out.text());
+        ctx.fail("loop-carried value " + std::to_string(i) + " enters as " + in.text() + " and leaves as " +
+                 out.text());
       }
       if (!in.shape) continue;
       if (!out.shape || out.shape->size() != in.shape->size()) {
@@ -127,8 +134,10 @@ void Stack::push(Tensor t) {
   }
   bytes_ += t.nbytes();
   if (bytes_ > kMaxTensorBytes) {
-    throw Error(ErrorCode::kOutOfMemory, "stacked results exceed the budget of " + std::to_string(kMaxTensorBytes >> 30) + " GiB a tensor",
-                ctx_.where != nullptr ? *ctx_.where : ErrorContext{});
+    throw Error(
+        ErrorCode::kOutOfMemory,
+        "stacked results exceed the budget of " + std::to_string(kMaxTensorBytes >> 30) + " GiB a tensor",
+        ctx_.where != nullptr ? *ctx_.where : ErrorContext{});
   }
   parts_.push_back(std::move(t));
 }
@@ -158,7 +167,8 @@ Tensor Stack::finish(int64_t axis, bool reverse, const TypeInfo& element, DType 
   strides.erase(strides.begin() + at);
   for (int64_t i = 0; i < n && out.numel() > 0; ++i) {
     const Tensor& src = parts_[static_cast<size_t>(reverse ? n - 1 - i : i)];
-    copy_strided(static_cast<char*>(out.raw()) + i * step * (bits / 8), strides, src.raw(), dense_strides(part), part, bits / 8);
+    copy_strided(static_cast<char*>(out.raw()) + i * step * (bits / 8), strides, src.raw(),
+                 dense_strides(part), part, bits / 8);
   }
   return out;
 }

@@ -30,19 +30,29 @@ void transpose_infer(InferContext& ctx) {
   }
   const Dims& in = ctx.shape(0);
   const std::vector<int64_t> perm = permutation(ctx.node().attrs, in.size());
-  if (perm.size() != in.size()) ctx.fail("perm is not a permutation of " + std::to_string(in.size()) + " dimensions");
+  if (perm.size() != in.size())
+    ctx.fail("perm is not a permutation of " + std::to_string(in.size()) + " dimensions");
   Dims out;
   for (const int64_t p : perm) out.push_back(in[static_cast<size_t>(p)]);
   ctx.set_output(0, ctx.dtype(0), std::move(out));
-  if (in.size() > 1) return;
-  if (auto known = known_contents(ctx, 0)) ctx.set_contents(0, std::move(*known));
+  const auto known = known_contents(ctx, 0);
+  const auto shape = ir::const_dims(in);
+  if (!known || !shape) return;
+  const std::vector<int64_t> dense = dense_strides(*shape);
+  std::vector<int64_t> extents, strides;
+  for (const int64_t p : perm) {
+    extents.push_back((*shape)[static_cast<size_t>(p)]);
+    strides.push_back(dense[static_cast<size_t>(p)]);
+  }
+  strided_contents(ctx, *known, extents, 0, strides);
 }
 
 void transpose_kernel(KernelContext& ctx) {
   if (has_subbyte_input(ctx)) return run_unpacked(ctx, transpose_kernel);
   const Tensor& x = ctx.in(0);
   const std::vector<int64_t> perm = permutation(ctx.attrs, x.shape().size());
-  if (perm.size() != x.shape().size()) ctx.fail("perm is not a permutation of the dimensions of " + x.type_text());
+  if (perm.size() != x.shape().size())
+    ctx.fail("perm is not a permutation of the dimensions of " + x.type_text());
   const std::vector<int64_t> in_strides = dense_strides(x.shape());
   Shape shape;
   std::vector<int64_t> strides;
@@ -57,7 +67,10 @@ void transpose_kernel(KernelContext& ctx) {
 }  // namespace
 
 const OpDef& op_Transpose() {
-  static const OpDef def{.name = "Transpose", .infer = transpose_infer, .kernel = transpose_kernel, .cost = elementwise_cost,
+  static const OpDef def{.name = "Transpose",
+                         .infer = transpose_infer,
+                         .kernel = transpose_kernel,
+                         .cost = elementwise_cost,
                          .narrow = NarrowFloats::kNative};
   return def;
 }

@@ -5,7 +5,8 @@
 
 namespace hone::ops {
 
-/// y = fn(x) for f32 and f64, computed in f64. Erf, Exp, ... on integer tensors (Erf allows them) go through f64 too.
+/// y = fn(x) for f32 and f64, computed in f64. Erf, Exp, ... on integer tensors (Erf allows them) go through
+/// f64 too.
 template <class F>
 void float_unary(KernelContext& ctx, F fn) {
   const Tensor& x = ctx.in(0);

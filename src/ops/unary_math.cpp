@@ -10,7 +10,8 @@
 namespace hone::ops {
 namespace {
 
-Cost transcendental_cost(const AttrMap& attrs, std::span<const Shape> inputs, std::span<const Shape> outputs) {
+Cost transcendental_cost(const AttrMap& attrs, std::span<const Shape> inputs,
+                         std::span<const Shape> outputs) {
   Cost cost = elementwise_cost(attrs, inputs, outputs);
   cost.transcendentals = cost.flops;
   return cost;
@@ -46,25 +47,32 @@ void number_unary(KernelContext& ctx, F fn) {
 void abs_kernel(KernelContext& ctx) {
   number_unary(ctx, [](auto v) {
     using T = decltype(v);
-    if constexpr (std::is_floating_point_v<T>) return std::fabs(v);
-    else if constexpr (std::is_signed_v<T>) return v < 0 ? wrap_sub<T>(0, v) : v;
-    else return v;
+    if constexpr (std::is_floating_point_v<T>)
+      return std::fabs(v);
+    else if constexpr (std::is_signed_v<T>)
+      return v < 0 ? wrap_sub<T>(0, v) : v;
+    else
+      return v;
   });
 }
 
 void neg_kernel(KernelContext& ctx) {
   number_unary(ctx, [](auto v) {
     using T = decltype(v);
-    if constexpr (std::is_floating_point_v<T>) return -v;
-    else return wrap_sub<T>(0, v);
+    if constexpr (std::is_floating_point_v<T>)
+      return -v;
+    else
+      return wrap_sub<T>(0, v);
   });
 }
 
 void sign_kernel(KernelContext& ctx) {
   number_unary(ctx, [](auto v) {
     using T = decltype(v);
-    if constexpr (std::is_floating_point_v<T>) return static_cast<T>(fn_sign(v));
-    else return static_cast<T>((v > 0) - (v < T{0}));
+    if constexpr (std::is_floating_point_v<T>)
+      return static_cast<T>(fn_sign(v));
+    else
+      return static_cast<T>((v > 0) - (v < T{0}));
   });
 }
 
@@ -83,11 +91,12 @@ void abs_infer(InferContext& ctx) {
 
 }  // namespace
 
-#define HONE_UNARY(Name, transcendental, expression)                                                         \
-  const OpDef& op_##Name() {                                                                                 \
-    static const OpDef def = float_op(                                                                       \
-        #Name, [](KernelContext& ctx) { float_unary(ctx, [](double x) -> double { return expression; }); }, transcendental); \
-    return def;                                                                                              \
+#define HONE_UNARY(Name, transcendental, expression)                                                        \
+  const OpDef& op_##Name() {                                                                                \
+    static const OpDef def = float_op(                                                                      \
+        #Name, [](KernelContext& ctx) { float_unary(ctx, [](double x) -> double { return expression; }); }, \
+        transcendental);                                                                                    \
+    return def;                                                                                             \
   }
 
 HONE_UNARY(Acos, true, std::acos(x))

@@ -15,7 +15,8 @@ Shape result_shape(const KernelContext& ctx) {
   for (size_t i = 1; i < ctx.inputs.size(); ++i) {
     if (ctx.in(i).dtype() != ctx.in(0).dtype()) ctx.fail("inputs differ in type");
     auto merged = broadcast_shapes(shape, ctx.in(i).shape());
-    if (!merged) ctx.fail("shape of " + ctx.in(i).type_text() + " does not broadcast with the inputs before it");
+    if (!merged)
+      ctx.fail("shape of " + ctx.in(i).type_text() + " does not broadcast with the inputs before it");
     shape = std::move(*merged);
   }
   return shape;
@@ -23,8 +24,10 @@ Shape result_shape(const KernelContext& ctx) {
 
 template <class T>
 bool is_nan(T v) {
-  if constexpr (std::is_floating_point_v<T>) return std::isnan(v);
-  else return false;
+  if constexpr (std::is_floating_point_v<T>)
+    return std::isnan(v);
+  else
+    return false;
 }
 
 /// y = fn(y, x_i) in the order of the inputs.
@@ -37,7 +40,8 @@ void fold(KernelContext& ctx, F fn) {
     T* dst = y.data<T>();
     const Shape& first = ctx.in(0).shape();
     if (ctx.inputs.size() == 1) {
-      binary_loop(shape, first, first, ctx.in(0).data<T>(), ctx.in(0).data<T>(), dst, [](T a, T) { return a; });
+      binary_loop(shape, first, first, ctx.in(0).data<T>(), ctx.in(0).data<T>(), dst,
+                  [](T a, T) { return a; });
       return;
     }
     binary_loop(shape, first, ctx.in(1).shape(), ctx.in(0).data<T>(), ctx.in(1).data<T>(), dst, fn);
@@ -58,7 +62,8 @@ void sum(KernelContext& ctx, bool mean) {
     std::vector<Acc> acc(static_cast<size_t>(y.numel()), Acc{0});
     const Acc* read = acc.data();
     for (const Tensor* x : ctx.inputs) {
-      binary_loop(shape, shape, x->shape(), read, x->data<T>(), acc.data(), [](Acc a, T b) { return wrap_add<Acc>(a, b); });
+      binary_loop(shape, shape, x->shape(), read, x->data<T>(), acc.data(),
+                  [](Acc a, T b) { return wrap_add<Acc>(a, b); });
     }
     T* dst = y.data<T>();
     for (size_t i = 0; i < acc.size(); ++i) {

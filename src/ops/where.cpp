@@ -31,7 +31,9 @@ void where_kernel(KernelContext& ctx) {
   if (x.dtype() != y.dtype()) ctx.fail("X and Y differ in type: " + x.type_text() + " and " + y.type_text());
   auto shape = broadcast_shapes(x.shape(), y.shape());
   if (shape) shape = broadcast_shapes(*shape, c.shape());
-  if (!shape) ctx.fail("shapes of " + c.type_text() + ", " + x.type_text() + " and " + y.type_text() + " do not broadcast");
+  if (!shape)
+    ctx.fail("shapes of " + c.type_text() + ", " + x.type_text() + " and " + y.type_text() +
+             " do not broadcast");
   Tensor& out = ctx.out(0, x.dtype(), *shape);
   switch (element_bytes(x)) {
     case 1: return select<uint8_t>(*shape, c, x, y, &out);
@@ -55,8 +57,12 @@ void where_infer(InferContext& ctx) {
 }  // namespace
 
 const OpDef& op_Where() {
-  static const OpDef def{.name = "Where", .infer = where_infer, .kernel = where_kernel, .cost = elementwise_cost,
-                         .narrow = NarrowFloats::kNative, .elementwise = true};
+  static const OpDef def{.name = "Where",
+                         .infer = where_infer,
+                         .kernel = where_kernel,
+                         .cost = elementwise_cost,
+                         .narrow = NarrowFloats::kNative,
+                         .elementwise = true};
   return def;
 }
 

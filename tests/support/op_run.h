@@ -14,13 +14,27 @@
 
 namespace hone::testing {
 
-inline Tensor f32(Shape shape, const std::vector<float>& v) { return Tensor::of<float>(DType::kF32, std::move(shape), v); }
-inline Tensor f64(Shape shape, const std::vector<double>& v) { return Tensor::of<double>(DType::kF64, std::move(shape), v); }
-inline Tensor i64(Shape shape, const std::vector<int64_t>& v) { return Tensor::of<int64_t>(DType::kI64, std::move(shape), v); }
-inline Tensor i32(Shape shape, const std::vector<int32_t>& v) { return Tensor::of<int32_t>(DType::kI32, std::move(shape), v); }
-inline Tensor u8(Shape shape, const std::vector<uint8_t>& v) { return Tensor::of<uint8_t>(DType::kU8, std::move(shape), v); }
-inline Tensor i8(Shape shape, const std::vector<int8_t>& v) { return Tensor::of<int8_t>(DType::kI8, std::move(shape), v); }
-inline Tensor boolean(Shape shape, const std::vector<uint8_t>& v) { return Tensor::of<uint8_t>(DType::kBool, std::move(shape), v); }
+inline Tensor f32(Shape shape, const std::vector<float>& v) {
+  return Tensor::of<float>(DType::kF32, std::move(shape), v);
+}
+inline Tensor f64(Shape shape, const std::vector<double>& v) {
+  return Tensor::of<double>(DType::kF64, std::move(shape), v);
+}
+inline Tensor i64(Shape shape, const std::vector<int64_t>& v) {
+  return Tensor::of<int64_t>(DType::kI64, std::move(shape), v);
+}
+inline Tensor i32(Shape shape, const std::vector<int32_t>& v) {
+  return Tensor::of<int32_t>(DType::kI32, std::move(shape), v);
+}
+inline Tensor u8(Shape shape, const std::vector<uint8_t>& v) {
+  return Tensor::of<uint8_t>(DType::kU8, std::move(shape), v);
+}
+inline Tensor i8(Shape shape, const std::vector<int8_t>& v) {
+  return Tensor::of<int8_t>(DType::kI8, std::move(shape), v);
+}
+inline Tensor boolean(Shape shape, const std::vector<uint8_t>& v) {
+  return Tensor::of<uint8_t>(DType::kBool, std::move(shape), v);
+}
 
 /// All elements as doubles.
 inline std::vector<double> values(const Tensor& t) {
@@ -29,16 +43,20 @@ inline std::vector<double> values(const Tensor& t) {
   return v;
 }
 
-/// A graph of one node. Inputs that are constants in the graph where `constant`; undefined tensors are absent inputs.
-inline std::unique_ptr<ir::Graph> one_node(const std::string& op, const std::vector<Tensor>& inputs, const ir::AttrMap& attrs, int outputs,
-                                           bool constant) {
+/// A graph of one node. Inputs that are constants in the graph where `constant`; undefined tensors are absent
+/// inputs.
+inline std::unique_ptr<ir::Graph> one_node(const std::string& op, const std::vector<Tensor>& inputs,
+                                           const ir::AttrMap& attrs, int outputs, bool constant) {
   auto g = std::make_unique<ir::Graph>();
   std::vector<ir::ValueId> ids;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string name = "x" + std::to_string(i);
-    if (!inputs[i].defined()) ids.push_back(ir::kNoValue);
-    else if (constant) ids.push_back(g->add_constant(name, inputs[i]));
-    else ids.push_back(g->add_input(name, {inputs[i].dtype(), ir::to_dims(inputs[i].shape())}));
+    if (!inputs[i].defined())
+      ids.push_back(ir::kNoValue);
+    else if (constant)
+      ids.push_back(g->add_constant(name, inputs[i]));
+    else
+      ids.push_back(g->add_input(name, {inputs[i].dtype(), ir::to_dims(inputs[i].shape())}));
   }
   const ir::Node* node = g->add_node(op, ids, attrs, "", nullptr, "n", outputs);
   for (const ir::ValueId id : node->outputs) g->add_output(id);
@@ -67,7 +85,8 @@ inline void expect_inferred(const ir::Graph& g, size_t i, const Tensor& t) {
 }
 
 /// Outputs of one operator; checks inference with variable and with constant inputs on the way.
-inline std::vector<Tensor> run(const std::string& op, const std::vector<Tensor>& inputs, const ir::AttrMap& attrs = {}, int outputs = 1) {
+inline std::vector<Tensor> run(const std::string& op, const std::vector<Tensor>& inputs,
+                               const ir::AttrMap& attrs = {}, int outputs = 1) {
   const auto g = one_node(op, inputs, attrs, outputs, false);
   std::vector<Tensor> given;
   for (const Tensor& t : inputs) {
@@ -83,7 +102,8 @@ inline std::vector<Tensor> run(const std::string& op, const std::vector<Tensor>&
 }
 
 /// The code of the error that a run ends in; kInternal's opposite, 0, when it does not.
-inline int error_of(const std::string& op, const std::vector<Tensor>& inputs, const ir::AttrMap& attrs = {}, int outputs = 1) {
+inline int error_of(const std::string& op, const std::vector<Tensor>& inputs, const ir::AttrMap& attrs = {},
+                    int outputs = 1) {
   try {
     const auto g = one_node(op, inputs, attrs, outputs, false);
     std::vector<Tensor> given;
