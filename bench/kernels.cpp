@@ -90,7 +90,7 @@ double peak(ThreadPool& pool) {
   const TileKernels& k = tile_kernels(options.isa);
   const int depth = 128;
   double best = 0;
-  for (int repeat = 0; repeat < 20; ++repeat) {
+  for (int repeat = 0; repeat < 80; ++repeat) {
     const double t = now();
     const int calls = 3000;
     pool.parallel_for(options.threads, [&](int64_t, int) {
