@@ -47,7 +47,8 @@ ir::Dim Importer::to_dim(const DimProto& dim, std::string_view value, Role role)
                     "dimension " + std::to_string(*dim.value) + " is negative and taken as unknown");
     return main.fresh_symbol();
   }
-  if (dim.param.empty() || dim.param.size() > 4096) return main.fresh_symbol();
+  // "?" is how some exporters write an unknown dimension; it names nothing, least of all two equal ones.
+  if (dim.param.empty() || dim.param == "?" || dim.param.size() > 4096) return main.fresh_symbol();
   if (role == Role::kInput) {
     input_symbols_.emplace(dim.param);
     return ir::Dim::symbol(std::string(dim.param));
