@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <mutex>
+#include <type_traits>
 
 #include "backends/cpu/cpu_tactic.h"
 #include "backends/cpu/kernels/resize.h"
@@ -129,7 +130,7 @@ std::vector<ResizeAxis> bind_axes(const Problem& p, const ResizeOptions& o, cons
 
 /// Sampling tables in memory order.
 struct Tables {
-  std::vector<ResizeTaps> rows;      ///< of the dimensions before `across`
+  std::vector<ResizeTaps> rows;      ///< of the dimensions before `across`; neighbours that are kept are one
   std::vector<int64_t> row_extents;  ///< of the output
   std::vector<int64_t> row_strides;  ///< of the input, in elements
   int64_t n_rows = 1, in = 1, out = 1, inner = 1;
@@ -163,15 +164,35 @@ struct Tables {
         in = a.in;
         out = a.out;
       } else {
+        n_rows *= a.out;
+        if (!rows.empty() && rows.front().identity && all[k].identity) {  // kept dimensions are one
+          row_extents.front() *= a.out;
+          continue;
+        }
         row_strides.insert(row_strides.begin(), stride(axes, order, k));
         row_extents.insert(row_extents.begin(), a.out);
-        n_rows *= a.out;
+        rows.insert(rows.begin(), std::move(all[k]));
       }
     }
     across = std::move(all[last]);
-    all.resize(last);
-    rows = std::move(all);
     spread_taps(options.mode == ResizeMode::kNearest);
+  }
+
+  /// Nearest: the offset of the one input row that output row `row` takes, -1 outside the crop.
+  int64_t source_row(int64_t row) const {
+    int64_t at = 0;
+    for (size_t d = rows.size(); d-- > 0;) {
+      const int64_t rest = row / row_extents[d], o = row - rest * row_extents[d];
+      row = rest;
+      if (rows[d].identity) {
+        at += o * row_strides[d];
+        continue;
+      }
+      const int64_t begin = rows[d].begin[static_cast<size_t>(o)];
+      if (begin == rows[d].begin[static_cast<size_t>(o) + 1]) return -1;
+      at += rows[d].index[static_cast<size_t>(begin)] * row_strides[d];
+    }
+    return at;
   }
 
  private:
@@ -220,6 +241,10 @@ struct RowTaps {
       const auto o = static_cast<size_t>(row % t.row_extents[d]);
       row /= t.row_extents[d];
       const ResizeTaps& taps = t.rows[d];
+      if (taps.identity) {
+        for (int64_t& at : offsets) at += static_cast<int64_t>(o) * t.row_strides[d];
+        continue;
+      }
       const auto begin = static_cast<size_t>(taps.begin[o]), end = static_cast<size_t>(taps.begin[o + 1]);
       if (begin == end) return false;
       const size_t have = offsets.size();
@@ -240,10 +265,30 @@ struct RowTaps {
   }
 };
 
+/// Every element twice: a pair is one wider element, and blocks of constant length become vectors.
+template <class T>
+void double_row(const T* row, T* dst, int64_t n) {
+  int64_t i = 0;
+  if constexpr (sizeof(T) < 8) {
+    using Pair =
+        std::conditional_t<sizeof(T) == 1, uint16_t, std::conditional_t<sizeof(T) == 2, uint32_t, uint64_t>>;
+    constexpr int64_t kBlock = 16;
+    for (; i + kBlock <= n; i += kBlock) {
+      Pair pairs[kBlock];
+      for (int64_t j = 0; j < kBlock; ++j) {
+        const Pair x = row[i + j];
+        pairs[j] = static_cast<Pair>(x | static_cast<Pair>(x << (8 * sizeof(T))));
+      }
+      std::memcpy(dst + 2 * i, pairs, sizeof pairs);
+    }
+  }
+  for (; i < n; ++i) dst[2 * i] = dst[2 * i + 1] = row[i];
+}
+
 template <class T>
 void gather_row(const T* row, T* dst, const Tables& t) {
   if (t.repeat == 2) {
-    for (int64_t i = 0; i < t.in; ++i) dst[2 * i] = dst[2 * i + 1] = row[i];
+    double_row(row, dst, t.in);
   } else {
     const int32_t* index = t.index.data();
     for (int64_t o = 0; o < t.out; ++o) dst[o] = row[index[o]];
@@ -310,20 +355,19 @@ class ResizePrepared final : public Prepared {
     const auto* src = static_cast<const char*>(args.srcs[kX]);
     const int64_t row_bytes = t.out * t.inner * width_;
     char* dst = static_cast<char*>(args.dsts[0]) + begin * row_bytes;
-    RowTaps taps;
     int64_t before = -1;
     for (int64_t r = begin; r < end; ++r, dst += row_bytes) {
-      if (!taps.collect(t, r)) {
-        fill(dst, t.out * t.inner);
-        before = -1;
-        continue;
-      }
-      if (taps.offsets[0] == before) {
+      const int64_t at = t.source_row(r);
+      if (at >= 0 && at == before) {
         std::memcpy(dst, dst - row_bytes, static_cast<size_t>(row_bytes));
         continue;
       }
-      before = taps.offsets[0];
-      move_row(src + before * width_, dst, t);
+      before = at;
+      if (at < 0) {
+        fill(dst, t.out * t.inner);
+        continue;
+      }
+      move_row(src + at * width_, dst, t);
       for (const int64_t o : t.outside) fill(dst + o * t.inner * width_, t.inner);
     }
   }

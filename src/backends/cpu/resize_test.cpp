@@ -139,6 +139,16 @@ TEST(CpuResize, nearest_moves_elements_of_every_width) {
       }
 }
 
+TEST(CpuResize, doubled_rows_of_every_length) {
+  for (const DType type : {DType::kU8, DType::kF16, DType::kF32, DType::kI64})
+    for (const int64_t width : {1, 15, 16, 17, 40, 100}) {
+      Tensor x(type, {1, 2, 3, width});
+      for (int64_t i = 0; i < x.nbytes(); ++i) x.data<uint8_t>()[i] = static_cast<uint8_t>(i * 37 % 101);
+      expect_right(make(x, Layout::kPlain, {1, 1, 2, 2}, {}, {}), 0);
+      expect_right(make(x, Layout::kPlain, {1, 1, 1, 3}, {}, {}), 0);
+    }
+}
+
 TEST(CpuResize, values_of_every_class) {
   for (const char* mode : {"nearest", "linear", "cubic"})
     for (const Layout layout : {Layout::kPlain, kLast}) {
