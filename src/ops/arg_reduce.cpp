@@ -1,5 +1,6 @@
-// ArgMax, ArgMin: index of the largest (smallest) element along an axis; the first of several, or the last with select_last_index.
-// NaN wins over every number, so that the index names what ReduceMax and ReduceMin return. Older versions lack select_last_index.
+// ArgMax, ArgMin: index of the largest (smallest) element along an axis; the first of several, or the last
+// with select_last_index. NaN wins over every number, so that the index names what ReduceMax and ReduceMin
+// return. Older versions lack select_last_index.
 #include "ops/axis_view.h"
 #include "ops/dispatch.h"
 #include "ops/ref_gemm.h"
@@ -11,8 +12,10 @@ void infer(InferContext& ctx) {
   if (!ctx.has_shape(0)) return ctx.set_output(0, DType::kI64, std::nullopt);
   Dims out = ctx.shape(0);
   const int axis = ctx.axis(ctx.node().get_int("axis", 0), static_cast<int>(out.size()));
-  if (ctx.node().get_int("keepdims", 1) != 0) out[static_cast<size_t>(axis)] = Dim(1);
-  else out.erase(out.begin() + axis);
+  if (ctx.node().get_int("keepdims", 1) != 0)
+    out[static_cast<size_t>(axis)] = Dim(1);
+  else
+    out.erase(out.begin() + axis);
   ctx.set_output(0, DType::kI64, out);
 }
 
@@ -23,8 +26,10 @@ void kernel(KernelContext& ctx) {
   const bool last = ctx.get_int("select_last_index", 0) != 0;
   const AxisView v(x.shape(), axis);
   Shape shape = x.shape();
-  if (ctx.get_int("keepdims", 1) != 0) shape[static_cast<size_t>(axis)] = 1;
-  else shape.erase(shape.begin() + axis);
+  if (ctx.get_int("keepdims", 1) != 0)
+    shape[static_cast<size_t>(axis)] = 1;
+  else
+    shape.erase(shape.begin() + axis);
   Tensor& out = ctx.out(0, DType::kI64, shape);
   if (v.n == 0 && out.numel() > 0) ctx.fail("the axis has no elements to choose from");
   int64_t* y = out.data<int64_t>();

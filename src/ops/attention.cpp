@@ -1,9 +1,11 @@
-// Attention (23, 24, 25): Y = softmax(softcap(scale * Q K^T) + bias) V per head. Later versions only add inputs and attributes.
+// Attention (23, 24, 25): Y = softmax(softcap(scale * Q K^T) + bias) V per head. Later versions only add
+// inputs and attributes.
 //
-// Shapes: Q [B,Hq,Sq,D], K [B,Hkv,Skv,D], V [B,Hkv,Skv,Dv], or 3-D with the heads inside the last dimension: [B,S,H*D]. Query head h reads
-// key/value head h / (Hq / Hkv). past_* come before K and V; S = past + Skv.
-// Bias: the sum of attn_mask (bool: 0 or -inf; shorter than S: -inf behind it), causal (-inf where j > i + offset), window, and padding (-inf from
-// nonpad_kv_seqlen on). offset = past length, or nonpad_kv_seqlen[b] - Sq, or 0. A row whose bias is -inf everywhere gives zeros.
+// Shapes: Q [B,Hq,Sq,D], K [B,Hkv,Skv,D], V [B,Hkv,Skv,Dv], or 3-D with the heads inside the last dimension:
+// [B,S,H*D]. Query head h reads key/value head h / (Hq / Hkv). past_* come before K and V; S = past + Skv.
+// Bias: the sum of attn_mask (bool: 0 or -inf; shorter than S: -inf behind it), causal (-inf where j > i +
+// offset), window, and padding (-inf from nonpad_kv_seqlen on). offset = past length, or nonpad_kv_seqlen[b]
+// - Sq, or 0. A row whose bias is -inf everywhere gives zeros.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -37,7 +39,8 @@ void infer(InferContext& ctx) {
     ctx.set_output(3, ctx.dtype(0), std::nullopt);
     return;
   }
-  if ((q->size() != 3 && q->size() != 4) || k->size() != q->size() || v->size() != q->size()) ctx.fail("Q, K and V must all have rank 3 or all have rank 4");
+  if ((q->size() != 3 && q->size() != 4) || k->size() != q->size() || v->size() != q->size())
+    ctx.fail("Q, K and V must all have rank 3 or all have rank 4");
   Dims head_q, head_k, head_v;  // B, H, S, D
   if (q->size() == 4) {
     head_q = *q;
@@ -45,23 +48,32 @@ void infer(InferContext& ctx) {
     head_v = *v;
   } else {
     const int64_t hq = node.get_int("q_num_heads", 0), hkv = node.get_int("kv_num_heads", 0);
-    if (hq < 1 || hkv < 1) ctx.fail("attributes 'q_num_heads' and 'kv_num_heads' must be positive for 3-D inputs");
+    if (hq < 1 || hkv < 1)
+      ctx.fail("attributes 'q_num_heads' and 'kv_num_heads' must be positive for 3-D inputs");
     const auto split = [&](const Dims& d, int64_t heads, const char* name) {
-      if (d[2].is_const() && d[2].value() % heads != 0) ctx.fail(std::string(name) + "'s last dimension " + d[2].text() + " is not a multiple of " + std::to_string(heads) + " heads");
+      if (d[2].is_const() && d[2].value() % heads != 0)
+        ctx.fail(std::string(name) + "'s last dimension " + d[2].text() + " is not a multiple of " +
+                 std::to_string(heads) + " heads");
       return Dims{d[0], Dim(heads), d[1], Dim::floordiv(d[2], Dim(heads))};
     };
     head_q = split(*q, hq, "Q");
     head_k = split(*k, hkv, "K");
     head_v = split(*v, hkv, "V");
   }
-  if (head_q[1].is_const() && head_k[1].is_const() && (head_k[1].value() == 0 || head_q[1].value() % head_k[1].value() != 0)) {
-    ctx.fail("attribute 'q_num_heads': " + head_q[1].text() + " query heads are not a multiple of " + head_k[1].text() + " key heads");
+  if (head_q[1].is_const() && head_k[1].is_const() &&
+      (head_k[1].value() == 0 || head_q[1].value() % head_k[1].value() != 0)) {
+    ctx.fail("attribute 'q_num_heads': " + head_q[1].text() + " query heads are not a multiple of " +
+             head_k[1].text() + " key heads");
   }
-  if (head_q[3].is_const() && head_k[3].is_const() && !(head_q[3] == head_k[3])) ctx.fail("Q and K have head sizes " + head_q[3].text() + " and " + head_k[3].text());
+  if (head_q[3].is_const() && head_k[3].is_const() && !(head_q[3] == head_k[3]))
+    ctx.fail("Q and K have head sizes " + head_q[3].text() + " and " + head_k[3].text());
   Dim total = head_k[2];
-  if (ctx.has_input(4)) total = past != nullptr && past->size() == 4 ? (*past)[2] + total : ctx.fresh_symbol();
-  if (q->size() == 4) ctx.set_output(0, ctx.dtype(0), Dims{head_q[0], head_q[1], head_q[2], head_v[3]});
-  else ctx.set_output(0, ctx.dtype(0), Dims{head_q[0], head_q[2], head_q[1] * head_v[3]});
+  if (ctx.has_input(4))
+    total = past != nullptr && past->size() == 4 ? (*past)[2] + total : ctx.fresh_symbol();
+  if (q->size() == 4)
+    ctx.set_output(0, ctx.dtype(0), Dims{head_q[0], head_q[1], head_q[2], head_v[3]});
+  else
+    ctx.set_output(0, ctx.dtype(0), Dims{head_q[0], head_q[2], head_q[1] * head_v[3]});
   ctx.set_output(1, ctx.dtype(1), Dims{head_k[0], head_k[1], total, head_k[3]});
   ctx.set_output(2, ctx.dtype(2), Dims{head_v[0], head_v[1], total, head_v[3]});
   ctx.set_output(3, ctx.dtype(0), Dims{head_q[0], head_q[1], head_q[2], total});
@@ -83,7 +95,9 @@ struct Heads {
       row = size;
       head = rows * size;
     } else {
-      if (num_heads < 1 || t.dim(2) % num_heads != 0) ctx.fail(std::string(name) + " " + t.type_text() + " does not split into " + std::to_string(num_heads) + " heads");
+      if (num_heads < 1 || t.dim(2) % num_heads != 0)
+        ctx.fail(std::string(name) + " " + t.type_text() + " does not split into " +
+                 std::to_string(num_heads) + " heads");
       heads = num_heads;
       rows = t.dim(1);
       size = t.dim(2) / num_heads;
@@ -112,7 +126,7 @@ struct Mask {
   bool any = false;
   std::vector<double> values;  ///< additive
   std::vector<int64_t> strides = {0, 0, 0, 0};
-  int64_t columns = 0;         ///< -inf from here on
+  int64_t columns = 0;  ///< -inf from here on
 
   Mask() = default;
   Mask(const KernelContext& ctx, const Tensor& t, const Shape& full) : any(true) {
@@ -127,7 +141,8 @@ struct Mask {
     if (columns < full[3]) as[3] = columns;
     columns = as[3];
     const auto merged = broadcast_shapes(t.shape(), as);
-    if (!merged || *merged != as) ctx.fail("attn_mask " + t.type_text() + " does not broadcast to " + type_text(t.dtype(), full));
+    if (!merged || *merged != as)
+      ctx.fail("attn_mask " + t.type_text() + " does not broadcast to " + type_text(t.dtype(), full));
     strides = broadcast_strides(t.shape(), as);
   }
   double at(int64_t b, int64_t h, int64_t i, int64_t j) const {
@@ -186,24 +201,30 @@ class Attention {
   Attention(KernelContext& ctx, const Tensor& q, Cache<T> k, Cache<T> v, Heads heads, Tensor* y, Tensor* qk)
       : ctx_(ctx), q_(q.data<T>()), k_(k), v_(v), h_(heads), y_(y), qk_(qk), total_(k.rows()) {
     const float d = static_cast<float>(h_.size);
-    scale_ = ctx.attrs.contains("scale") ? static_cast<double>(ctx.get_float("scale", 1)) : 1.0 / std::sqrt(static_cast<double>(d));
+    scale_ = ctx.attrs.contains("scale") ? static_cast<double>(ctx.get_float("scale", 1))
+                                         : 1.0 / std::sqrt(static_cast<double>(d));
     softcap_ = ctx.get_float("softcap", 0.0F);
     mode_ = ctx.get_int("qk_matmul_output_mode", 0);
-    if (mode_ < 0 || mode_ > 3) ctx.fail("attribute 'qk_matmul_output_mode' is " + std::to_string(mode_) + ", must be 0 to 3");
-    if (ctx.attrs.contains("softmax_precision") && !ctx.oracle) precision_ = static_cast<DType>(ctx.get_int("softmax_precision", 1));
+    if (mode_ < 0 || mode_ > 3)
+      ctx.fail("attribute 'qk_matmul_output_mode' is " + std::to_string(mode_) + ", must be 0 to 3");
+    if (ctx.attrs.contains("softmax_precision") && !ctx.oracle)
+      precision_ = static_cast<DType>(ctx.get_int("softmax_precision", 1));
     const Shape full = {h_.batches, h_.heads, h_.rows, total_};
     if (ctx.has_input(3)) mask_ = Mask(ctx, ctx.in(3), full);
     reach_.causal = ctx.get_int("is_causal", 0) != 0;
     reach_.left = ctx.get_int("left_window_size", -1);
     reach_.right = ctx.get_int("right_window_size", -1);
-    if (reach_.left < -1 || reach_.right < -1) ctx.fail("attributes 'left_window_size' and 'right_window_size' must be at least -1");
+    if (reach_.left < -1 || reach_.right < -1)
+      ctx.fail("attributes 'left_window_size' and 'right_window_size' must be at least -1");
     reach_.offset.assign(static_cast<size_t>(h_.batches), k.past_rows);
     reach_.valid.assign(static_cast<size_t>(h_.batches), total_);
     if (ctx.has_input(6)) {
       const std::vector<int64_t> lens = ctx.in(6).to_i64();
-      if (static_cast<int64_t>(lens.size()) != h_.batches) ctx.fail("nonpad_kv_seqlen " + ctx.in(6).type_text() + " is not one value for each batch entry");
+      if (static_cast<int64_t>(lens.size()) != h_.batches)
+        ctx.fail("nonpad_kv_seqlen " + ctx.in(6).type_text() + " is not one value for each batch entry");
       for (size_t b = 0; b < lens.size(); ++b) {
-        if (lens[b] < 0 || lens[b] > total_) ctx.fail("nonpad_kv_seqlen holds " + std::to_string(lens[b]) + " of " + std::to_string(total_));
+        if (lens[b] < 0 || lens[b] > total_)
+          ctx.fail("nonpad_kv_seqlen holds " + std::to_string(lens[b]) + " of " + std::to_string(total_));
         reach_.offset[b] = lens[b] - h_.rows;
         reach_.valid[b] = lens[b];
       }
@@ -218,7 +239,8 @@ class Attention {
       const int64_t count = std::min(chunk, planes - first);
       scores.assign(static_cast<size_t>(count * per_plane), 0.0);
       multiply_qk(first, count, &scores);
-      ref_parallel(count * h_.rows, static_cast<double>(20 * total_), [&](int64_t r) { row(first, r, &scores[static_cast<size_t>(r * total_)]); });
+      ref_parallel(count * h_.rows, static_cast<double>(20 * total_),
+                   [&](int64_t r) { row(first, r, &scores[static_cast<size_t>(r * total_)]); });
       multiply_pv(first, count, scores);
     }
   }
@@ -232,15 +254,18 @@ class Attention {
     g.k = h_.size;
     g.pack_a = [&](int64_t i, int64_t i0, int64_t rows, int64_t p0, int64_t kc, double* dst, int64_t width) {
       const int64_t plane = first + i;
-      pack_strided(q_ + plane / h_.heads * h_.batch + plane % h_.heads * h_.head + i0 * h_.row + p0, 1, h_.row, rows, kc, dst, width);
+      pack_strided(q_ + plane / h_.heads * h_.batch + plane % h_.heads * h_.head + i0 * h_.row + p0, 1,
+                   h_.row, rows, kc, dst, width);
     };
     g.pack_b = [&](int64_t i, int64_t j0, int64_t cols, int64_t p0, int64_t kc, double* dst, int64_t width) {
       for (int64_t c = 0; c < width; ++c) {
         const T* key = c < cols ? k_.at((first + i) / h_.heads, kv_head(first + i), j0 + c) + p0 : nullptr;
-        for (int64_t p = 0; p < kc; ++p) dst[p * width + c] = key != nullptr ? static_cast<double>(key[p]) : 0.0;
+        for (int64_t p = 0; p < kc; ++p)
+          dst[p * width + c] = key != nullptr ? static_cast<double>(key[p]) : 0.0;
       }
     };
-    g.store = [&, scores](int64_t i, int64_t i0, int64_t rows, int64_t j0, int64_t cols, const double* acc, int64_t ld) {
+    g.store = [&, scores](int64_t i, int64_t i0, int64_t rows, int64_t j0, int64_t cols, const double* acc,
+                          int64_t ld) {
       for (int64_t r = 0; r < rows; ++r) {
         double* s = &(*scores)[static_cast<size_t>((i * h_.rows + i0 + r) * total_ + j0)];
         for (int64_t c = 0; c < cols; ++c) s[c] = acc[r * ld + c] * scale_;
@@ -266,7 +291,8 @@ class Attention {
     int64_t low = 0, high = total_;
     reach_.range(b, i, total_, &low, &high);
     std::vector<double> bias(static_cast<size_t>(total_));
-    for (int64_t j = 0; j < total_; ++j) bias[static_cast<size_t>(j)] = j < low || j >= high ? -kInf : mask_.at(b, h, i, j);
+    for (int64_t j = 0; j < total_; ++j)
+      bias[static_cast<size_t>(j)] = j < low || j >= high ? -kInf : mask_.at(b, h, i, j);
     if (out != nullptr && mode_ == 2) {
       for (int64_t j = 0; j < total_; ++j) out[j] = static_cast<T>(s[j] + bias[static_cast<size_t>(j)]);
     }
@@ -281,20 +307,24 @@ class Attention {
     g.n = v_.heads.size;
     g.k = total_;
     g.pack_a = [&](int64_t i, int64_t i0, int64_t rows, int64_t p0, int64_t kc, double* dst, int64_t width) {
-      pack_strided(&probabilities[static_cast<size_t>((i * h_.rows + i0) * total_ + p0)], 1, total_, rows, kc, dst, width);
+      pack_strided(&probabilities[static_cast<size_t>((i * h_.rows + i0) * total_ + p0)], 1, total_, rows, kc,
+                   dst, width);
     };
     g.pack_b = [&](int64_t i, int64_t j0, int64_t cols, int64_t p0, int64_t kc, double* dst, int64_t width) {
       for (int64_t p = 0; p < kc; ++p) {
-        pack_strided(v_.at((first + i) / h_.heads, kv_head(first + i), p0 + p) + j0, 0, 1, cols, 1, dst + p * width, width);
+        pack_strided(v_.at((first + i) / h_.heads, kv_head(first + i), p0 + p) + j0, 0, 1, cols, 1,
+                     dst + p * width, width);
       }
     };
     const bool flat = y_->rank() == 3;
     T* y = y_->data<T>();
     const int64_t n = g.n;
-    g.store = [&, flat, y, n](int64_t i, int64_t i0, int64_t rows, int64_t j0, int64_t cols, const double* acc, int64_t ld) {
+    g.store = [&, flat, y, n](int64_t i, int64_t i0, int64_t rows, int64_t j0, int64_t cols,
+                              const double* acc, int64_t ld) {
       const int64_t plane = first + i, b = plane / h_.heads, h = plane % h_.heads;
       for (int64_t r = 0; r < rows; ++r) {
-        T* to = flat ? y + ((b * h_.rows + i0 + r) * h_.heads + h) * n + j0 : y + (plane * h_.rows + i0 + r) * n + j0;
+        T* to = flat ? y + ((b * h_.rows + i0 + r) * h_.heads + h) * n + j0
+                     : y + (plane * h_.rows + i0 + r) * n + j0;
         for (int64_t c = 0; c < cols; ++c) to[c] = static_cast<T>(acc[r * ld + c]);
       }
     };
@@ -322,20 +352,24 @@ void write_present(const Cache<T>& c, Tensor* out) {
   T* to = out->data<T>();
   for (int64_t b = 0; b < c.heads.batches; ++b) {
     for (int64_t h = 0; h < c.heads.heads; ++h) {
-      for (int64_t s = 0; s < c.rows(); ++s, to += c.heads.size) std::memcpy(to, c.at(b, h, s), static_cast<size_t>(c.heads.size) * sizeof(T));
+      for (int64_t s = 0; s < c.rows(); ++s, to += c.heads.size)
+        std::memcpy(to, c.at(b, h, s), static_cast<size_t>(c.heads.size) * sizeof(T));
     }
   }
 }
 
 void kernel(KernelContext& ctx) {
   const Tensor& q = ctx.in(0);
-  if ((q.rank() != 3 && q.rank() != 4) || ctx.in(1).rank() != q.rank() || ctx.in(2).rank() != q.rank()) ctx.fail("Q, K and V must all have rank 3 or all have rank 4");
+  if ((q.rank() != 3 && q.rank() != 4) || ctx.in(1).rank() != q.rank() || ctx.in(2).rank() != q.rank())
+    ctx.fail("Q, K and V must all have rank 3 or all have rank 4");
   // V may be of another float type than Q and K.
   const Tensor v = convert(ctx.in(2), q.dtype()), k = convert(ctx.in(1), q.dtype());
   const int64_t hq = ctx.get_int("q_num_heads", 0), hkv = ctx.get_int("kv_num_heads", 0);
   const Heads heads_q(ctx, q, hq, "Q"), heads_k(ctx, k, hkv, "K"), heads_v(ctx, v, hkv, "V");
-  if (heads_k.heads == 0 || heads_q.heads % heads_k.heads != 0 || heads_v.heads != heads_k.heads) ctx.fail("query heads are not a multiple of key and value heads");
-  if (heads_q.size != heads_k.size || heads_k.rows != heads_v.rows || heads_q.batches != heads_k.batches || heads_q.batches != heads_v.batches) {
+  if (heads_k.heads == 0 || heads_q.heads % heads_k.heads != 0 || heads_v.heads != heads_k.heads)
+    ctx.fail("query heads are not a multiple of key and value heads");
+  if (heads_q.size != heads_k.size || heads_k.rows != heads_v.rows || heads_q.batches != heads_k.batches ||
+      heads_q.batches != heads_v.batches) {
     ctx.fail("Q " + q.type_text() + ", K " + k.type_text() + " and V " + v.type_text() + " do not fit");
   }
   if (ctx.has_input(4) != ctx.has_input(5)) ctx.fail("past_key and past_value must be given together");
@@ -345,8 +379,10 @@ void kernel(KernelContext& ctx) {
     past_k = convert(ctx.in(4), q.dtype());
     past_v = convert(ctx.in(5), q.dtype());
     past = past_k.rank() == 4 ? past_k.dim(2) : -1;
-    if (past < 0 || past_k.shape() != Shape{heads_k.batches, heads_k.heads, past, heads_k.size} || past_v.shape() != Shape{heads_v.batches, heads_v.heads, past, heads_v.size}) {
-      ctx.fail("past_key " + ctx.in(4).type_text() + " or past_value " + ctx.in(5).type_text() + " does not fit K and V");
+    if (past < 0 || past_k.shape() != Shape{heads_k.batches, heads_k.heads, past, heads_k.size} ||
+        past_v.shape() != Shape{heads_v.batches, heads_v.heads, past, heads_v.size}) {
+      ctx.fail("past_key " + ctx.in(4).type_text() + " or past_value " + ctx.in(5).type_text() +
+               " does not fit K and V");
     }
     if (ctx.has_input(6)) ctx.fail("nonpad_kv_seqlen and past_key exclude one another");
   }

@@ -14,8 +14,10 @@ int64_t walk(const std::vector<Extent>& dims, int64_t* step, std::vector<int64_t
   for (const Extent& e : dims) {
     count = checked_mul(count, e.size);
     if (e.size == 1) continue;
-    if (!merged.empty() && merged.back().stride == e.stride * e.size) merged.back() = {merged.back().size * e.size, e.stride};
-    else merged.push_back(e);
+    if (!merged.empty() && merged.back().stride == e.stride * e.size)
+      merged.back() = {merged.back().size * e.size, e.stride};
+    else
+      merged.push_back(e);
   }
   if (merged.size() <= 1) {
     *step = merged.empty() ? 0 : merged[0].stride;

@@ -15,12 +15,14 @@ struct AxisView {
   AxisView(const Shape& shape, int axis) {
     for (int d = 0; d < static_cast<int>(shape.size()); ++d) {
       int64_t& into = d < axis ? outer : d == axis ? n : inner;
-      into = checked_mul(into, shape[static_cast<size_t>(d)]);  // an empty tensor may have huge other dimensions
+      into =
+          checked_mul(into, shape[static_cast<size_t>(d)]);  // an empty tensor may have huge other dimensions
     }
   }
 };
 
-/// Offsets of a reduction: output element i covers x[base(i) + offset(j)], j < count, in row-major order of the reduced dimensions.
+/// Offsets of a reduction: output element i covers x[base(i) + offset(j)], j < count, in row-major order of
+/// the reduced dimensions.
 class ReduceView {
  public:
   /// `reduced[d]`: dimension d is reduced.
@@ -28,7 +30,9 @@ class ReduceView {
   int64_t outputs() const { return outputs_; }
   int64_t count() const { return count_; }
   int64_t base(int64_t i) const { return bases_.empty() ? i * base_step_ : bases_[static_cast<size_t>(i)]; }
-  int64_t offset(int64_t j) const { return offsets_.empty() ? j * offset_step_ : offsets_[static_cast<size_t>(j)]; }
+  int64_t offset(int64_t j) const {
+    return offsets_.empty() ? j * offset_step_ : offsets_[static_cast<size_t>(j)];
+  }
 
  private:
   int64_t outputs_ = 1, count_ = 1;

@@ -1,4 +1,5 @@
-// BatchNormalization, InstanceNormalization, GroupNormalization: y = (x - mean) / sqrt(var + epsilon) * scale + bias along channels (dim 1).
+// BatchNormalization, InstanceNormalization, GroupNormalization: y = (x - mean) / sqrt(var + epsilon) * scale
+// + bias along channels (dim 1).
 #include <algorithm>
 #include <cmath>
 
@@ -34,7 +35,8 @@ Moments moments(const T* x, int64_t n, int64_t step, int64_t runs) {
 template <class T>
 void normalise(const T* x, T* y, int64_t n, Moments m, double epsilon, double scale, double bias) {
   const double deviation = std::sqrt(m.var + epsilon);
-  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<T>((static_cast<double>(x[i]) - m.mean) / deviation * scale + bias);
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = static_cast<T>((static_cast<double>(x[i]) - m.mean) / deviation * scale + bias);
 }
 
 Cost cost(const AttrMap&, std::span<const Shape> inputs, std::span<const Shape>) {
@@ -45,17 +47,21 @@ Cost cost(const AttrMap&, std::span<const Shape> inputs, std::span<const Shape>)
 
 /// Inputs scale, bias, ... have C (or another count of) values.
 std::vector<double> channel_values(const KernelContext& ctx, size_t i, int64_t channels, const char* name) {
-  if (ctx.in(i).numel() != channels) ctx.fail(std::string(name) + " " + ctx.in(i).type_text() + " is not one value for each of " + std::to_string(channels) + " channels");
+  if (ctx.in(i).numel() != channels)
+    ctx.fail(std::string(name) + " " + ctx.in(i).type_text() + " is not one value for each of " +
+             std::to_string(channels) + " channels");
   return to_doubles(ctx.in(i));
 }
 
 void check_channels(const InferContext& ctx, const Dims& x, size_t first, size_t last) {
   for (size_t i = first; i <= last; ++i) {
     if (!ctx.has_shape(i)) continue;
-    if (ctx.shape(i).size() != 1) ctx.fail("input " + std::to_string(i) + " must have rank 1, is " + ctx.input(i).text());
+    if (ctx.shape(i).size() != 1)
+      ctx.fail("input " + std::to_string(i) + " must have rank 1, is " + ctx.input(i).text());
     const Dim c = x.size() > 1 ? x[1] : Dim(1);
     if (c.is_const() && ctx.shape(i)[0].is_const() && !(c == ctx.shape(i)[0])) {
-      ctx.fail("input " + std::to_string(i) + " has " + ctx.shape(i)[0].text() + " values for " + c.text() + " channels");
+      ctx.fail("input " + std::to_string(i) + " has " + ctx.shape(i)[0].text() + " values for " + c.text() +
+               " channels");
     }
   }
 }
@@ -76,8 +82,10 @@ void kernel_batch(KernelContext& ctx) {
   for (int d = 2; d < x.rank(); ++d) plane *= x.dim(d);
   const double epsilon = ctx.get_float("epsilon", 1e-5F), momentum = ctx.get_float("momentum", 0.9F);
   const bool training = ctx.get_int("training_mode", 0) != 0;
-  const std::vector<double> scale = channel_values(ctx, 1, channels, "scale"), bias = channel_values(ctx, 2, channels, "B");
-  const std::vector<double> mean = channel_values(ctx, 3, channels, "input_mean"), var = channel_values(ctx, 4, channels, "input_var");
+  const std::vector<double> scale = channel_values(ctx, 1, channels, "scale"),
+                            bias = channel_values(ctx, 2, channels, "B");
+  const std::vector<double> mean = channel_values(ctx, 3, channels, "input_mean"),
+                            var = channel_values(ctx, 4, channels, "input_var");
   Tensor& out = ctx.out(0, x.shape());
   std::vector<Moments> used(static_cast<size_t>(channels));
   float_or_throw(ctx, x.dtype(), [&](auto tag) {
@@ -114,13 +122,15 @@ void adapt_batch(AdaptContext& ctx) {
   ir::Node& n = ctx.node;
   if (ctx.since < 9 && n.get_int("spatial", 1) == 0) {
     const TypeInfo& x = ctx.graph.value(n.inputs[0]).type;
-    if (!x.known_rank() || x.rank() > 2) ctx.fail("attribute 'spatial' is 0 for an input of rank above 2: flatten it to N x C first");
+    if (!x.known_rank() || x.rank() > 2)
+      ctx.fail("attribute 'spatial' is 0 for an input of rank above 2: flatten it to N x C first");
   }
   if (ctx.since < 14) {
     for (size_t i = 1; i < n.outputs.size(); ++i) {
       const ir::ValueId id = n.outputs[i];
       if (id == ir::kNoValue) continue;
-      if (!ctx.graph.value(id).uses.empty() || ctx.graph.is_output(id)) ctx.fail("training outputs of BatchNormalization before opset 14 are not supported");
+      if (!ctx.graph.value(id).uses.empty() || ctx.graph.is_output(id))
+        ctx.fail("training outputs of BatchNormalization before opset 14 are not supported");
       ctx.graph.value(id).producer = nullptr;
     }
     if (n.outputs.size() > 1) n.outputs.resize(1);
@@ -139,7 +149,9 @@ void infer_same_type(InferContext& ctx) {
   const int64_t groups = ctx.node().get_int("num_groups", 0);
   if (groups < 1) ctx.fail("attribute 'num_groups' is " + std::to_string(groups) + ", must be at least 1");
   const Dim& c = ctx.shape(0)[1];
-  if (c.is_const() && c.value() % groups != 0) ctx.fail("attribute 'num_groups': " + std::to_string(groups) + " does not divide " + c.text() + " channels");
+  if (c.is_const() && c.value() % groups != 0)
+    ctx.fail("attribute 'num_groups': " + std::to_string(groups) + " does not divide " + c.text() +
+             " channels");
 }
 
 /// Statistics over `per_group` channels of one sample; scale and bias by channel.
@@ -149,7 +161,8 @@ void group_norm(KernelContext& ctx, int64_t per_group) {
   int64_t plane = 1;
   for (int d = 2; d < x.rank(); ++d) plane *= x.dim(d);
   const double epsilon = ctx.get_float("epsilon", 1e-5F);
-  const std::vector<double> scale = channel_values(ctx, 1, channels, "scale"), bias = channel_values(ctx, 2, channels, "bias");
+  const std::vector<double> scale = channel_values(ctx, 1, channels, "scale"),
+                            bias = channel_values(ctx, 2, channels, "bias");
   Tensor& out = ctx.out(0, x.shape());
   if (x.numel() == 0) return;
   float_or_throw(ctx, x.dtype(), [&](auto tag) {
@@ -175,7 +188,9 @@ void kernel_instance(KernelContext& ctx) {
 void kernel_group(KernelContext& ctx) {
   if (ctx.in(0).rank() < 2) ctx.fail("input " + ctx.in(0).type_text() + " needs at least N and C");
   const int64_t groups = ctx.get_int("num_groups", 0), channels = ctx.in(0).dim(1);
-  if (groups < 1 || channels % groups != 0) ctx.fail("attribute 'num_groups' is " + std::to_string(groups) + " for " + std::to_string(channels) + " channels");
+  if (groups < 1 || channels % groups != 0)
+    ctx.fail("attribute 'num_groups' is " + std::to_string(groups) + " for " + std::to_string(channels) +
+             " channels");
   group_norm(ctx, std::max<int64_t>(1, channels / groups));
 }
 
@@ -188,11 +203,13 @@ void adapt_group(AdaptContext& ctx) {
   ir::Node* node = &ctx.node;
   const int64_t groups = node->get_int("num_groups", 0);
   if (groups < 1) ctx.fail("attribute 'num_groups' is " + std::to_string(groups) + ", must be at least 1");
-  const ir::ValueId one = ctx.ints("axis", {1}), flat = ctx.ints("flat", {-1}), count = ctx.ints("groups", {groups});
+  const ir::ValueId one = ctx.ints("axis", {1}), flat = ctx.ints("flat", {-1}),
+                    count = ctx.ints("groups", {groups});
   const AttrMap second = {{"start", int64_t{1}}, {"end", int64_t{2}}};
   const ir::ValueId channels = g.add_node("Shape", {node->inputs[0]}, second, "", node)->outputs[0];
   const ir::ValueId times = g.add_node("Div", {channels, count}, {}, "", node)->outputs[0];
-  const ir::ValueId shape = g.add_node("Concat", {count, times}, {{"axis", int64_t{0}}}, "", node)->outputs[0];
+  const ir::ValueId shape =
+      g.add_node("Concat", {count, times}, {{"axis", int64_t{0}}}, "", node)->outputs[0];
   for (size_t i = 1; i <= 2; ++i) {
     const ir::ValueId column = g.add_node("Unsqueeze", {node->inputs[i], one}, {}, "", node)->outputs[0];
     const ir::ValueId wide = g.add_node("Expand", {column, shape}, {}, "", node)->outputs[0];
@@ -200,7 +217,8 @@ void adapt_group(AdaptContext& ctx) {
   }
 }
 
-OpDef make(const char* name, void (*infer)(InferContext&), void (*kernel)(KernelContext&), void (*adapt)(AdaptContext&)) {
+OpDef make(const char* name, void (*infer)(InferContext&), void (*kernel)(KernelContext&),
+           void (*adapt)(AdaptContext&)) {
   OpDef d;
   d.name = name;
   d.infer = infer;

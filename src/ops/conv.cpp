@@ -13,7 +13,9 @@ namespace {
 void infer(InferContext& ctx) {
   if (!ctx.has_shape(0)) return ctx.set_output(0, ctx.dtype(0), std::nullopt);
   const Dims& x = ctx.shape(0);
-  if (x.size() < 3) ctx.fail("input X has rank " + std::to_string(x.size()) + ", needs N, C and at least one spatial dimension");
+  if (x.size() < 3)
+    ctx.fail("input X has rank " + std::to_string(x.size()) +
+             ", needs N, C and at least one spatial dimension");
   const auto rank = static_cast<int>(x.size()) - 2;
   const int64_t group = ctx.node().get_int("group", 1);
   if (group < 1) ctx.fail("attribute 'group' is " + std::to_string(group) + ", must be at least 1");
@@ -22,17 +24,22 @@ void infer(InferContext& ctx) {
   bool known = true;
   if (ctx.has_shape(1)) {
     const Dims& w = ctx.shape(1);
-    if (w.size() != x.size()) ctx.fail("weights W have rank " + std::to_string(w.size()) + ", input X has " + std::to_string(x.size()));
+    if (w.size() != x.size())
+      ctx.fail("weights W have rank " + std::to_string(w.size()) + ", input X has " +
+               std::to_string(x.size()));
     channels = w[0];
     const auto spatial_dims = ir::const_dims(Dims(w.begin() + 2, w.end()));
     if (spatial_dims) {
-      if (!kernel.empty() && kernel != *spatial_dims) ctx.fail("attribute 'kernel_shape' differs from the shape of the weights");
+      if (!kernel.empty() && kernel != *spatial_dims)
+        ctx.fail("attribute 'kernel_shape' differs from the shape of the weights");
       kernel = *spatial_dims;
     }
     if (x[1].is_const() && w[1].is_const() && x[1].value() != w[1].value() * group) {
-      ctx.fail("attribute 'group': input has " + x[1].text() + " channels, weights take " + w[1].text() + " in each of " + std::to_string(group) + " groups");
+      ctx.fail("attribute 'group': input has " + x[1].text() + " channels, weights take " + w[1].text() +
+               " in each of " + std::to_string(group) + " groups");
     }
-    if (w[0].is_const() && w[0].value() % group != 0) ctx.fail("attribute 'group' does not divide the " + w[0].text() + " output channels");
+    if (w[0].is_const() && w[0].value() % group != 0)
+      ctx.fail("attribute 'group' does not divide the " + w[0].text() + " output channels");
   } else {
     known = false;
   }
@@ -45,14 +52,16 @@ void infer(InferContext& ctx) {
   const Fail fail = failer(ctx);
   const Window w = read_window(ctx.node().attrs, rank, kernel, fail);
   for (int d = 0; d < rank; ++d) {
-    if (x[static_cast<size_t>(d) + 2].is_const()) window_out(w, d, x[static_cast<size_t>(d) + 2].value(), fail);
+    if (x[static_cast<size_t>(d) + 2].is_const())
+      window_out(w, d, x[static_cast<size_t>(d) + 2].value(), fail);
   }
   ctx.set_output(0, ctx.dtype(0), window_dims(w, x, channels));
 }
 
 /// Packs the columns of the lowered input: row p is (channel, tap), column c an output position.
 template <class T>
-void pack_columns(const T* x, const WindowWalk& walk, int rank, int64_t j0, int64_t cols, int64_t p0, int64_t kc, double* dst, int64_t width) {
+void pack_columns(const T* x, const WindowWalk& walk, int rank, int64_t j0, int64_t cols, int64_t p0,
+                  int64_t kc, double* dst, int64_t width) {
   thread_local std::vector<int64_t> origins, offsets;
   thread_local std::vector<uint8_t> ready;
   const int64_t taps = walk.taps();
@@ -89,7 +98,9 @@ void run(KernelContext& ctx, const Window& w, Tensor* out) {
   const T* xp = x.data<T>();
   const T* wp = weights.data<T>();
   T* yp = out->data<T>();
-  const std::vector<double> bias = ctx.has_input(2) ? to_doubles(ctx.in(2)) : std::vector<double>(static_cast<size_t>(weights.dim(0)), 0.0);
+  const std::vector<double> bias = ctx.has_input(2)
+                                       ? to_doubles(ctx.in(2))
+                                       : std::vector<double>(static_cast<size_t>(weights.dim(0)), 0.0);
   const int rank = w.rank();
 
   RefGemm g;
@@ -100,10 +111,12 @@ void run(KernelContext& ctx, const Window& w, Tensor* out) {
   g.pack_a = [=](int64_t b, int64_t i0, int64_t rows, int64_t p0, int64_t kc, double* dst, int64_t width) {
     pack_strided(wp + (b % group * m + i0) * k + p0, 1, k, rows, kc, dst, width);
   };
-  g.pack_b = [=, &walk](int64_t b, int64_t j0, int64_t cols, int64_t p0, int64_t kc, double* dst, int64_t width) {
+  g.pack_b = [=, &walk](int64_t b, int64_t j0, int64_t cols, int64_t p0, int64_t kc, double* dst,
+                        int64_t width) {
     pack_columns(xp + b * channels * walk.plane(), walk, rank, j0, cols, p0, kc, dst, width);
   };
-  g.store = [=, &bias](int64_t b, int64_t i0, int64_t rows, int64_t j0, int64_t cols, const double* acc, int64_t ld) {
+  g.store = [=, &bias](int64_t b, int64_t i0, int64_t rows, int64_t j0, int64_t cols, const double* acc,
+                       int64_t ld) {
     for (int64_t r = 0; r < rows; ++r) {
       const double add = bias[static_cast<size_t>(b % group * m + i0 + r)];
       T* y = yp + (b * m + i0 + r) * n + j0;
@@ -142,13 +155,17 @@ std::vector<double> to_doubles(const Tensor& t) {
 void check_conv_operands(const KernelContext& ctx, const Tensor& x, const Tensor& weights, bool transposed) {
   const int64_t group = ctx.get_int("group", 1);
   if (group < 1) ctx.fail("attribute 'group' is " + std::to_string(group) + ", must be at least 1");
-  if (x.rank() < 3 || weights.rank() != x.rank()) ctx.fail("X " + x.type_text() + " and W " + weights.type_text() + " do not fit");
+  if (x.rank() < 3 || weights.rank() != x.rank())
+    ctx.fail("X " + x.type_text() + " and W " + weights.type_text() + " do not fit");
   const int64_t takes = transposed ? weights.dim(0) : weights.dim(1) * group;
   if (x.dim(1) != takes || weights.dim(0) % group != 0) {
-    ctx.fail("attribute 'group': X " + x.type_text() + " and W " + weights.type_text() + " do not fit in " + std::to_string(group) + " groups");
+    ctx.fail("attribute 'group': X " + x.type_text() + " and W " + weights.type_text() + " do not fit in " +
+             std::to_string(group) + " groups");
   }
   const int64_t makes = transposed ? weights.dim(1) * group : weights.dim(0);
-  if (ctx.has_input(2) && ctx.in(2).shape() != Shape{makes}) ctx.fail("bias " + ctx.in(2).type_text() + " is not one value for each of " + std::to_string(makes) + " channels");
+  if (ctx.has_input(2) && ctx.in(2).shape() != Shape{makes})
+    ctx.fail("bias " + ctx.in(2).type_text() + " is not one value for each of " + std::to_string(makes) +
+             " channels");
 }
 
 const OpDef& op_Conv() {

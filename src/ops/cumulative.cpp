@@ -1,4 +1,5 @@
-// CumSum, CumProd along an axis; `exclusive` leaves an element out of its own result, `reverse` runs from the end. Floats accumulate in f64.
+// CumSum, CumProd along an axis; `exclusive` leaves an element out of its own result, `reverse` runs from the
+// end. Floats accumulate in f64.
 #include "ops/axis_view.h"
 #include "ops/dispatch.h"
 #include "ops/infer_util.h"
@@ -10,7 +11,8 @@ namespace {
 void infer(InferContext& ctx) {
   infer_same(ctx);
   if (!ctx.has_shape(0)) return;
-  if (const auto axis = ctx.const_ints(1); axis && axis->size() == 1) ctx.axis((*axis)[0], static_cast<int>(ctx.shape(0).size()));
+  if (const auto axis = ctx.const_ints(1); axis && axis->size() == 1)
+    ctx.axis((*axis)[0], static_cast<int>(ctx.shape(0).size()));
 }
 
 template <bool kSum>
@@ -32,7 +34,8 @@ void kernel(KernelContext& ctx) {
       for (int64_t s = 0; s < v.n; ++s) {
         const int64_t i = (reverse ? v.n - 1 - s : s) * v.inner;
         const Acc before = acc;
-        acc = kSum ? wrap_add<Acc>(acc, static_cast<Acc>(xp[i])) : wrap_mul<Acc>(acc, static_cast<Acc>(xp[i]));
+        acc =
+            kSum ? wrap_add<Acc>(acc, static_cast<Acc>(xp[i])) : wrap_mul<Acc>(acc, static_cast<Acc>(xp[i]));
         yp[i] = static_cast<T>(exclusive ? before : acc);
       }
     });

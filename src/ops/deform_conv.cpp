@@ -1,5 +1,6 @@
-// DeformConv: a convolution whose taps are read at o * stride - pad + k * dilation + offset[n, offset group, k, o], interpolated linearly between
-// the neighbouring elements (those outside the input count as 0) and multiplied by mask[n, offset group, k, o]. Both versions mean the same.
+// DeformConv: a convolution whose taps are read at o * stride - pad + k * dilation + offset[n, offset group,
+// k, o], interpolated linearly between the neighbouring elements (those outside the input count as 0) and
+// multiplied by mask[n, offset group, k, o]. Both versions mean the same.
 #include <cmath>
 
 #include "base/checked.h"
@@ -13,13 +14,17 @@ namespace {
 void infer(InferContext& ctx) {
   if (!ctx.has_shape(0)) return ctx.set_output(0, ctx.dtype(0), std::nullopt);
   const Dims& x = ctx.shape(0);
-  if (x.size() < 3) ctx.fail("input X has rank " + std::to_string(x.size()) + ", needs N, C and at least one spatial dimension");
+  if (x.size() < 3)
+    ctx.fail("input X has rank " + std::to_string(x.size()) +
+             ", needs N, C and at least one spatial dimension");
   const int64_t group = ctx.node().get_int("group", 1), offsets = ctx.node().get_int("offset_group", 1);
   if (group < 1) ctx.fail("attribute 'group' is " + std::to_string(group) + ", must be at least 1");
-  if (offsets < 1) ctx.fail("attribute 'offset_group' is " + std::to_string(offsets) + ", must be at least 1");
+  if (offsets < 1)
+    ctx.fail("attribute 'offset_group' is " + std::to_string(offsets) + ", must be at least 1");
   std::optional<std::vector<int64_t>> kernel;
   if (ctx.has_shape(1)) {
-    if (ctx.shape(1).size() != x.size()) ctx.fail("weights W " + ctx.input(1).text() + " do not fit X " + ctx.input(0).text());
+    if (ctx.shape(1).size() != x.size())
+      ctx.fail("weights W " + ctx.input(1).text() + " do not fit X " + ctx.input(0).text());
     kernel = ir::const_dims(Dims(ctx.shape(1).begin() + 2, ctx.shape(1).end()));
   }
   if (!kernel) {
@@ -34,7 +39,8 @@ void infer(InferContext& ctx) {
 /// Where the taps of every output position are read.
 class Sampler {
  public:
-  Sampler(const Window& w, const Shape& x, const Shape& y, const Tensor& offset, const Tensor* mask, int64_t groups)
+  Sampler(const Window& w, const Shape& x, const Shape& y, const Tensor& offset, const Tensor* mask,
+          int64_t groups)
       : window_(w), in_(spatial(x)), out_(spatial(y)), offset_(offset), mask_(mask), groups_(groups) {
     for (const int64_t k : w.kernel) taps_ = checked_mul(taps_, k);
     for (const int64_t o : out_) positions_ = checked_mul(positions_, o);
@@ -46,7 +52,8 @@ class Sampler {
   int64_t corners() const { return int64_t{1} << in_.size(); }
 
   /// Offsets (-1 outside) and weights of the corners round one sample.
-  void corners_of(int64_t n, int64_t group, int64_t tap, int64_t position, int64_t* at, double* weight) const {
+  void corners_of(int64_t n, int64_t group, int64_t tap, int64_t position, int64_t* at,
+                  double* weight) const {
     const auto rank = static_cast<int64_t>(in_.size());
     double fraction[kMaxRank];
     int64_t low[kMaxRank];
@@ -56,14 +63,18 @@ class Sampler {
       const int64_t o = rest_p % out_[i], k = rest_t % window_.kernel[i];
       rest_p /= out_[i];
       rest_t /= window_.kernel[i];
-      const double moved = offset_.at((((n * groups_ + group) * taps_ + tap) * rank + d) * positions_ + position);
-      const double c = static_cast<double>(o * window_.strides[i] - window_.pad_begin[i] + k * window_.dilations[i]) + moved;
+      const double moved =
+          offset_.at((((n * groups_ + group) * taps_ + tap) * rank + d) * positions_ + position);
+      const double c =
+          static_cast<double>(o * window_.strides[i] - window_.pad_begin[i] + k * window_.dilations[i]) +
+          moved;
       // Far outside, and NaN: no corner lies in the input.
       const bool near = c > -1 && c < static_cast<double>(in_[i]);
       low[d] = near ? static_cast<int64_t>(std::floor(c)) : -2;
       fraction[d] = near ? c - std::floor(c) : 0;
     }
-    const double scale = mask_ != nullptr ? mask_->at(((n * groups_ + group) * taps_ + tap) * positions_ + position) : 1.0;
+    const double scale =
+        mask_ != nullptr ? mask_->at(((n * groups_ + group) * taps_ + tap) * positions_ + position) : 1.0;
     for (int64_t corner = 0; corner < corners(); ++corner) {
       int64_t offset = 0;
       double w = scale;
@@ -91,8 +102,11 @@ class Sampler {
 template <class T>
 void run(KernelContext& ctx, const Sampler& sampler, int64_t offset_groups, Tensor* out) {
   const Tensor &x = ctx.in(0), &weights = ctx.in(1);
-  const int64_t group = ctx.get_int("group", 1), channels = weights.dim(1), m = weights.dim(0) / group, all = x.dim(1), per_offset = all / offset_groups;
-  const std::vector<double> bias = ctx.has_input(3) ? to_doubles(ctx.in(3)) : std::vector<double>(static_cast<size_t>(weights.dim(0)), 0.0);
+  const int64_t group = ctx.get_int("group", 1), channels = weights.dim(1), m = weights.dim(0) / group,
+                all = x.dim(1), per_offset = all / offset_groups;
+  const std::vector<double> bias = ctx.has_input(3)
+                                       ? to_doubles(ctx.in(3))
+                                       : std::vector<double>(static_cast<size_t>(weights.dim(0)), 0.0);
   const int64_t taps = sampler.taps(), corners = sampler.corners(), n = sampler.positions();
   RefGemm g;
   g.batch = x.dim(0) * group;
@@ -122,10 +136,12 @@ void run(KernelContext& ctx, const Sampler& sampler, int64_t offset_groups, Tens
       }
     }
   };
-  g.store = [&, n](int64_t b, int64_t i0, int64_t rows, int64_t j0, int64_t cols, const double* acc, int64_t ld) {
+  g.store = [&, n](int64_t b, int64_t i0, int64_t rows, int64_t j0, int64_t cols, const double* acc,
+                   int64_t ld) {
     for (int64_t r = 0; r < rows; ++r) {
       T* y = out->data<T>() + (b * m + i0 + r) * n + j0;
-      for (int64_t c = 0; c < cols; ++c) y[c] = static_cast<T>(acc[r * ld + c] + bias[static_cast<size_t>(b % group * m + i0 + r)]);
+      for (int64_t c = 0; c < cols; ++c)
+        y[c] = static_cast<T>(acc[r * ld + c] + bias[static_cast<size_t>(b % group * m + i0 + r)]);
     }
   };
   ref_gemm(g);
@@ -135,22 +151,29 @@ void kernel(KernelContext& ctx) {
   const Tensor &x = ctx.in(0), &weights = ctx.in(1), &offset = ctx.in(2);
   const Fail fail = failer(ctx);
   const int64_t group = ctx.get_int("group", 1), groups = ctx.get_int("offset_group", 1);
-  if (group < 1 || x.rank() < 3 || x.rank() - 2 > Sampler::kMaxRank || weights.rank() != x.rank() || x.dim(1) != weights.dim(1) * group || weights.dim(0) % group != 0) {
+  if (group < 1 || x.rank() < 3 || x.rank() - 2 > Sampler::kMaxRank || weights.rank() != x.rank() ||
+      x.dim(1) != weights.dim(1) * group || weights.dim(0) % group != 0) {
     ctx.fail("attribute 'group': X " + x.type_text() + " and W " + weights.type_text() + " do not fit");
   }
-  if (groups < 1 || x.dim(1) % groups != 0) ctx.fail("attribute 'offset_group' is " + std::to_string(groups) + " for " + std::to_string(x.dim(1)) + " channels");
-  if (ctx.has_input(3) && ctx.in(3).shape() != Shape{weights.dim(0)}) ctx.fail("bias " + ctx.in(3).type_text() + " is not one value for each output channel");
+  if (groups < 1 || x.dim(1) % groups != 0)
+    ctx.fail("attribute 'offset_group' is " + std::to_string(groups) + " for " + std::to_string(x.dim(1)) +
+             " channels");
+  if (ctx.has_input(3) && ctx.in(3).shape() != Shape{weights.dim(0)})
+    ctx.fail("bias " + ctx.in(3).type_text() + " is not one value for each output channel");
   const Window w = read_window(ctx.attrs, x.rank() - 2, spatial(weights.shape()), fail);
   const Shape shape = window_shape(w, x.shape(), weights.dim(0), fail);
   const Tensor* mask = ctx.has_input(4) ? &ctx.in(4) : nullptr;
   const Sampler sampler(w, x.shape(), shape, offset, mask, groups);
   Shape want = shape;
   want[1] = groups * sampler.taps() * w.rank();
-  if (offset.shape() != want) ctx.fail("offset " + offset.type_text() + " must be " + type_text(offset.dtype(), want));
+  if (offset.shape() != want)
+    ctx.fail("offset " + offset.type_text() + " must be " + type_text(offset.dtype(), want));
   want[1] = groups * sampler.taps();
-  if (mask != nullptr && mask->shape() != want) ctx.fail("mask " + mask->type_text() + " must be " + type_text(mask->dtype(), want));
+  if (mask != nullptr && mask->shape() != want)
+    ctx.fail("mask " + mask->type_text() + " must be " + type_text(mask->dtype(), want));
   Tensor& out = ctx.out(0, shape);
-  float_or_throw(ctx, x.dtype(), [&](auto tag) { run<typename decltype(tag)::type>(ctx, sampler, groups, &out); });
+  float_or_throw(ctx, x.dtype(),
+                 [&](auto tag) { run<typename decltype(tag)::type>(ctx, sampler, groups, &out); });
 }
 
 Cost cost(const AttrMap&, std::span<const Shape> inputs, std::span<const Shape> outputs) {

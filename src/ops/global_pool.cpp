@@ -1,4 +1,5 @@
-// GlobalAveragePool, GlobalMaxPool, GlobalLpPool: one number of each channel's plane. GlobalLpPool-1 has p as a float.
+// GlobalAveragePool, GlobalMaxPool, GlobalLpPool: one number of each channel's plane. GlobalLpPool-1 has p as
+// a float.
 #include <cmath>
 #include <limits>
 

@@ -22,9 +22,10 @@ using SubgraphRunner = std::function<std::vector<Tensor>(const ir::Graph&, std::
 using Allocator = std::function<Tensor(size_t, DType, const Shape&)>;
 
 std::vector<Tensor> run_kernel(const OpDef& op, const AttrMap& attrs, std::span<const Tensor* const> inputs,
-                               const std::vector<DType>& declared, bool oracle, const ErrorContext* where, const Allocator& allocate,
-                               const SubgraphRunner& run_subgraph) {
-  if (op.kernel == nullptr) throw Error(ErrorCode::kUnsupported, "no reference kernel", where != nullptr ? *where : ErrorContext{});
+                               const std::vector<DType>& declared, bool oracle, const ErrorContext* where,
+                               const Allocator& allocate, const SubgraphRunner& run_subgraph) {
+  if (op.kernel == nullptr)
+    throw Error(ErrorCode::kUnsupported, "no reference kernel", where != nullptr ? *where : ErrorContext{});
 
   // Inputs in the type the kernel computes in. Converted copies live for this call only.
   std::vector<Tensor> converted;
@@ -56,12 +57,15 @@ std::vector<Tensor> run_kernel(const OpDef& op, const AttrMap& attrs, std::span<
     if (declared[i] == DType::kUndefined) continue;
     Tensor& t = ctx.outputs[i];
     if (!t.defined()) {
-      throw Error(ErrorCode::kInternal, "the kernel left output " + std::to_string(i) + " undefined", where != nullptr ? *where : ErrorContext{});
+      throw Error(ErrorCode::kInternal, "the kernel left output " + std::to_string(i) + " undefined",
+                  where != nullptr ? *where : ErrorContext{});
     }
-    if (!oracle && t.dtype() != declared[i] && is_float(declared[i]) && is_float(t.dtype())) t = convert(t, declared[i]);
+    if (!oracle && t.dtype() != declared[i] && is_float(declared[i]) && is_float(t.dtype()))
+      t = convert(t, declared[i]);
     if (allocate && !placed[i]) {
       Tensor at = allocate(i, t.dtype(), t.shape());
-      if (at.raw() != t.raw() && t.nbytes() > 0) std::memcpy(at.raw(), t.raw(), static_cast<size_t>(t.nbytes()));
+      if (at.raw() != t.raw() && t.nbytes() > 0)
+        std::memcpy(at.raw(), t.raw(), static_cast<size_t>(t.nbytes()));
       t = std::move(at);
     }
   }
@@ -79,7 +83,8 @@ ErrorContext context_of(const ir::Node& node) {
 
 class Run {
  public:
-  Run(const ir::Graph& graph, const InterpretOptions& options) : graph_(graph), options_(options), env_(graph.num_values()) {}
+  Run(const ir::Graph& graph, const InterpretOptions& options)
+      : graph_(graph), options_(options), env_(graph.num_values()) {}
 
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs, std::span<const Tensor* const> captures) {
     bind(inputs, captures);
@@ -88,7 +93,8 @@ class Run {
     std::vector<Tensor> out;
     for (const ir::ValueId id : graph_.outputs()) {
       const Tensor* t = lookup(id);
-      if (t == nullptr) throw Error(ErrorCode::kInternal, "graph output '" + graph_.value(id).name + "' has no value");
+      if (t == nullptr)
+        throw Error(ErrorCode::kInternal, "graph output '" + graph_.value(id).name + "' has no value");
       out.push_back(options_.oracle && is_float(t->dtype()) ? convert(*t, DType::kF64) : *t);
     }
     return out;
@@ -97,13 +103,15 @@ class Run {
  private:
   void bind(const std::vector<Tensor>& inputs, std::span<const Tensor* const> captures) {
     if (inputs.size() != graph_.inputs().size()) {
-      throw Error(ErrorCode::kInvalidArgument, "graph '" + graph_.name + "' takes " + std::to_string(graph_.inputs().size()) +
-                                                   " inputs, got " + std::to_string(inputs.size()));
+      throw Error(ErrorCode::kInvalidArgument, "graph '" + graph_.name + "' takes " +
+                                                   std::to_string(graph_.inputs().size()) + " inputs, got " +
+                                                   std::to_string(inputs.size()));
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
       const ir::Value& v = graph_.value(graph_.inputs()[i]);
       check_input(v, inputs[i]);
-      env_[static_cast<size_t>(v.id)] = options_.oracle && is_float(inputs[i].dtype()) ? convert(inputs[i], DType::kF64) : inputs[i];
+      env_[static_cast<size_t>(v.id)] =
+          options_.oracle && is_float(inputs[i].dtype()) ? convert(inputs[i], DType::kF64) : inputs[i];
     }
     for (size_t i = 0; i < captures.size() && i < graph_.captures.size(); ++i) {
       const ir::ValueId id = graph_.captures[i];
@@ -113,10 +121,12 @@ class Run {
 
   void check_input(const ir::Value& v, const Tensor& t) const {
     const auto refuse = [&](const std::string& why) {
-      throw Error(ErrorCode::kInvalidArgument, "input '" + v.name + "' is " + v.type.text() + ", got " + t.type_text() + why);
+      throw Error(ErrorCode::kInvalidArgument,
+                  "input '" + v.name + "' is " + v.type.text() + ", got " + t.type_text() + why);
     };
     if (!t.defined()) refuse("");
-    if (v.type.dtype != DType::kUndefined && t.dtype() != v.type.dtype && !(options_.oracle && is_float(v.type.dtype) && t.dtype() == DType::kF64)) {
+    if (v.type.dtype != DType::kUndefined && t.dtype() != v.type.dtype &&
+        !(options_.oracle && is_float(v.type.dtype) && t.dtype() == DType::kF64)) {
       refuse("");
     }
     if (!v.type.shape) return;
@@ -153,8 +163,9 @@ class Run {
   std::vector<int> remaining_;
 };
 
-std::vector<Tensor> run_one(const ir::Graph& graph, const ir::Node& node, const std::vector<const Tensor*>& inputs,
-                            const InterpretOptions& options, const Allocator& allocate) {
+std::vector<Tensor> run_one(const ir::Graph& graph, const ir::Node& node,
+                            const std::vector<const Tensor*>& inputs, const InterpretOptions& options,
+                            const Allocator& allocate) {
   const ErrorContext where = context_of(node);
   if (node.body != nullptr) {
     std::vector<Tensor> in;
@@ -178,7 +189,8 @@ std::vector<Tensor> run_one(const ir::Graph& graph, const ir::Node& node, const 
     if (id != ir::kNoValue) {
       t = graph.value(id).type.dtype;
       if (t == DType::kUndefined) {
-        throw Error(ErrorCode::kInvalidModel, "the element type of output '" + graph.value(id).name + "' is unknown", where);
+        throw Error(ErrorCode::kInvalidModel,
+                    "the element type of output '" + graph.value(id).name + "' is unknown", where);
       }
     }
     declared.push_back(t);
@@ -194,7 +206,8 @@ std::vector<Tensor> run_one(const ir::Graph& graph, const ir::Node& node, const 
     };
   }
   try {
-    return run_kernel(*op, node.attrs, all.first(num_own), declared, options.oracle, &where, allocate, run_subgraph);
+    return run_kernel(*op, node.attrs, all.first(num_own), declared, options.oracle, &where, allocate,
+                      run_subgraph);
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::kOutOfMemory, "not enough memory for this node", where);
   } catch (const std::length_error&) {
@@ -214,20 +227,24 @@ void Run::step(const ir::Node& node) {
   if (options_.observe) options_.observe(node, outputs);
   for (size_t i = 0; i < node.outputs.size() && i < outputs.size(); ++i) {
     const ir::ValueId id = node.outputs[i];
-    if (id != ir::kNoValue && remaining_[static_cast<size_t>(id)] > 0) env_[static_cast<size_t>(id)] = std::move(outputs[i]);
+    if (id != ir::kNoValue && remaining_[static_cast<size_t>(id)] > 0)
+      env_[static_cast<size_t>(id)] = std::move(outputs[i]);
   }
   for (const ir::ValueId id : node.inputs) {
-    if (id != ir::kNoValue && --remaining_[static_cast<size_t>(id)] == 0) env_[static_cast<size_t>(id)] = Tensor();
+    if (id != ir::kNoValue && --remaining_[static_cast<size_t>(id)] == 0)
+      env_[static_cast<size_t>(id)] = Tensor();
   }
 }
 
 }  // namespace
 
-std::vector<Tensor> interpret(const ir::Graph& graph, const std::vector<Tensor>& inputs, const InterpretOptions& options) {
+std::vector<Tensor> interpret(const ir::Graph& graph, const std::vector<Tensor>& inputs,
+                              const InterpretOptions& options) {
   return Run(graph, options)(inputs, {});
 }
 
-std::vector<Tensor> run_node(const ir::Graph& graph, const ir::Node& node, const std::vector<const Tensor*>& inputs, bool oracle,
+std::vector<Tensor> run_node(const ir::Graph& graph, const ir::Node& node,
+                             const std::vector<const Tensor*>& inputs, bool oracle,
                              const Allocator& allocate) {
   InterpretOptions options;
   options.oracle = oracle;
@@ -235,7 +252,8 @@ std::vector<Tensor> run_node(const ir::Graph& graph, const ir::Node& node, const
 }
 
 std::vector<Tensor> run_op(const OpDef& op, const AttrMap& attrs, const std::vector<const Tensor*>& inputs,
-                           const std::vector<DType>& out_dtypes, bool oracle, const ErrorContext* where, const Allocator& allocate) {
+                           const std::vector<DType>& out_dtypes, bool oracle, const ErrorContext* where,
+                           const Allocator& allocate) {
   return run_kernel(op, attrs, inputs, out_dtypes, oracle, where, allocate, {});
 }
 

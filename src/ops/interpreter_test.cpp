@@ -12,9 +12,12 @@ using ::testing::HasSubstr;
 using namespace testing;
 
 TEST(Convert, RoundsOnceAndSaturates) {
-  expect_values(convert(f32({4}, {1.00390625F, 1.01171875F, 65520.0F, NAN}), DType::kBF16), {1.0, 1.015625, 65536, NAN});
-  expect_values(convert(f32({4}, {65519.0F, 65520.0F, 1e-8F, -0.5F}), DType::kF16), {65504, INFINITY, 0, -0.5});
-  // Through f32 this would round twice: 1 + 2^-11 + 2^-40 lies above the tie of f16, but f32 drops the last bit.
+  expect_values(convert(f32({4}, {1.00390625F, 1.01171875F, 65520.0F, NAN}), DType::kBF16),
+                {1.0, 1.015625, 65536, NAN});
+  expect_values(convert(f32({4}, {65519.0F, 65520.0F, 1e-8F, -0.5F}), DType::kF16),
+                {65504, INFINITY, 0, -0.5});
+  // Through f32 this would round twice: 1 + 2^-11 + 2^-40 lies above the tie of f16, but f32 drops the last
+  // bit.
   expect_values(convert(f64({1}, {1 + 0x1p-11 + 0x1p-40}), DType::kF16), {1 + 0x1p-10});
   expect_values(convert(f32({3}, {500, -INFINITY, 0.0009F}), DType::kF8E4M3FN), {448, -448, 0});
   expect_values(convert(f32({5}, {300, -3.7F, NAN, 2.9F, -1}), DType::kU8), {255, 0, 0, 2, 0});
@@ -72,11 +75,15 @@ TEST(Interpreter, OutputsMayBeInputsAndConstants) {
 TEST(Interpreter, ObserveSeesEveryNode) {
   ir::Graph g;
   const auto x = g.add_input("x", {DType::kF32, Dims{1}});
-  g.add_output(g.add_node("Neg", {g.add_node("Abs", {x}, {}, "", nullptr, "first")->outputs[0]}, {}, "", nullptr, "second")->outputs[0]);
+  g.add_output(g.add_node("Neg", {g.add_node("Abs", {x}, {}, "", nullptr, "first")->outputs[0]}, {}, "",
+                          nullptr, "second")
+                   ->outputs[0]);
   infer_graph(g);
   std::vector<std::string> seen;
   InterpretOptions options;
-  options.observe = [&](const ir::Node& n, const std::vector<Tensor>& out) { seen.push_back(n.name + "=" + std::to_string(static_cast<int>(out[0].at(0)))); };
+  options.observe = [&](const ir::Node& n, const std::vector<Tensor>& out) {
+    seen.push_back(n.name + "=" + std::to_string(static_cast<int>(out[0].at(0))));
+  };
   interpret(g, {f32({1}, {-2})}, options);
   EXPECT_EQ(seen, (std::vector<std::string>{"first=2", "second=-2"}));
 }
@@ -118,7 +125,9 @@ TEST(Interpreter, RefusesInputsThatDoNotMatch) {
 
 TEST(Interpreter, UnknownOperatorsAreUnsupported) {
   ir::Graph g;
-  const auto y = g.add_node("Frobnicate", {g.add_input("x", {DType::kF32, Dims{1}})}, {}, "com.example", nullptr, "f")->outputs[0];
+  const auto y =
+      g.add_node("Frobnicate", {g.add_input("x", {DType::kF32, Dims{1}})}, {}, "com.example", nullptr, "f")
+          ->outputs[0];
   g.value(y).type = {DType::kF32, Dims{1}};
   g.add_output(y);
   try {
@@ -159,7 +168,8 @@ TEST(Interpreter, SubgraphsSeeTheirCaptures) {
   ir::Graph g;
   ir::Node n;
   n.op = "If";
-  n.inputs = {g.add_input("c", {DType::kBool, Dims{}}), g.add_input("p", {DType::kF32, Dims{1}}), g.add_input("q", {DType::kF32, Dims{1}})};
+  n.inputs = {g.add_input("c", {DType::kBool, Dims{}}), g.add_input("p", {DType::kF32, Dims{1}}),
+              g.add_input("q", {DType::kF32, Dims{1}})};
   n.num_captures = 2;
   n.outputs = {g.add_value("y", {DType::kF32, Dims{1}})};
   n.attrs["then_branch"] = branch("Add");

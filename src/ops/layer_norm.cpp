@@ -15,14 +15,16 @@ DType stash_type(const AttrMap& attrs) { return static_cast<DType>(ir::attr_int(
 void infer_layer(InferContext& ctx) {
   ctx.set_output(0, ctx.input(0));
   const DType stash = stash_type(ctx.node().attrs);
-  if (!is_float(stash)) ctx.fail("attribute 'stash_type' is " + std::to_string(static_cast<int>(stash)) + ", not a float type");
+  if (!is_float(stash))
+    ctx.fail("attribute 'stash_type' is " + std::to_string(static_cast<int>(stash)) + ", not a float type");
   std::optional<Dims> reduced;
   if (ctx.has_shape(0)) {
     reduced = ctx.shape(0);
     const int axis = ctx.axis(ctx.node().get_int("axis", -1), static_cast<int>(reduced->size()));
     for (size_t d = static_cast<size_t>(axis); d < reduced->size(); ++d) (*reduced)[d] = Dim(1);
     for (size_t i = 1; i <= 2; ++i) {
-      if (ctx.has_shape(i) && ctx.shape(i).size() > reduced->size()) ctx.fail("input " + std::to_string(i) + " has a higher rank than X");
+      if (ctx.has_shape(i) && ctx.shape(i).size() > reduced->size())
+        ctx.fail("input " + std::to_string(i) + " has a higher rank than X");
     }
   }
   ctx.set_output(1, stash, reduced);
@@ -41,8 +43,10 @@ void store(Tensor* t, int64_t i, double v) {
 
 void store_any(Tensor* t, int64_t i, double v) {
   if (t == nullptr) return;
-  if (t->dtype() == DType::kF64) store<double>(t, i, v);
-  else store<float>(t, i, v);
+  if (t->dtype() == DType::kF64)
+    store<double>(t, i, v);
+  else
+    store<float>(t, i, v);
 }
 
 /// Runs both: `centred` subtracts the mean.

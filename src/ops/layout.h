@@ -18,7 +18,8 @@ enum class Layout : uint8_t {
 const char* layout_name(Layout layout);  ///< "plain", "nhwc"
 std::optional<Layout> parse_layout(std::string_view name);
 
-/// Memory order of the dimensions, outermost first: channels-last rank 4 gives {0,2,3,1}. Rank below 3 is always plain.
+/// Memory order of the dimensions, outermost first: channels-last rank 4 gives {0,2,3,1}. Rank below 3 is
+/// always plain.
 std::vector<int> layout_order(Layout layout, int rank);
 /// Element stride of each logical dimension. Shapes: as `shape`.
 std::vector<int64_t> layout_strides(Layout layout, const Shape& shape);

@@ -28,7 +28,8 @@ void kernel_lrn(KernelContext& ctx) {
   const Tensor& x = ctx.in(0);
   const int64_t size = ctx.get_int("size", 0);
   if (size < 1 || x.rank() < 2) ctx.fail("attribute 'size' must be at least 1, input X needs N and C");
-  const double alpha = ctx.get_float("alpha", 1e-4F), beta = ctx.get_float("beta", 0.75F), bias = ctx.get_float("bias", 1.0F);
+  const double alpha = ctx.get_float("alpha", 1e-4F), beta = ctx.get_float("beta", 0.75F),
+               bias = ctx.get_float("bias", 1.0F);
   const AxisView v(x.shape(), 1);
   Tensor& out = ctx.out(0, x.shape());
   float_or_throw(ctx, x.dtype(), [&](auto tag) {
@@ -37,14 +38,17 @@ void kernel_lrn(KernelContext& ctx) {
     T* yp = out.data<T>();
     ref_parallel(v.outer * v.n, static_cast<double>(v.inner * size), [&](int64_t row) {
       const int64_t c = row % v.n, first = row - c;
-      const int64_t low = std::max<int64_t>(0, c - (size - 1) / 2), high = std::min<int64_t>(v.n - 1, c + size / 2);  // ceil((size-1)/2)
+      const int64_t low = std::max<int64_t>(0, c - (size - 1) / 2),
+                    high = std::min<int64_t>(v.n - 1, c + size / 2);  // ceil((size-1)/2)
       for (int64_t k = 0; k < v.inner; ++k) {
         double sum = 0;
         for (int64_t i = low; i <= high; ++i) {
           const auto e = static_cast<double>(xp[(first + i) * v.inner + k]);
           sum += e * e;
         }
-        yp[row * v.inner + k] = static_cast<T>(static_cast<double>(xp[row * v.inner + k]) / std::pow(bias + alpha / static_cast<double>(size) * sum, beta));
+        yp[row * v.inner + k] =
+            static_cast<T>(static_cast<double>(xp[row * v.inner + k]) /
+                           std::pow(bias + alpha / static_cast<double>(size) * sum, beta));
       }
     });
   });
@@ -78,7 +82,8 @@ void kernel_lp(KernelContext& ctx) {
         }
         const double norm = p == 1 ? sum : std::sqrt(sum);
         for (int64_t i = 0; i < v.n; ++i) {
-          yp[i * v.inner + k] = static_cast<T>(norm == 0 ? 0.0 : static_cast<double>(xp[i * v.inner + k]) / norm);
+          yp[i * v.inner + k] =
+              static_cast<T>(norm == 0 ? 0.0 : static_cast<double>(xp[i * v.inner + k]) / norm);
         }
       }
     });
@@ -89,13 +94,15 @@ void kernel_lp(KernelContext& ctx) {
 
 void infer_mvn(InferContext& ctx) {
   infer_same(ctx);
-  if (ctx.has_shape(0)) ctx.axes(ctx.node().get_ints("axes", {0, 2, 3}), static_cast<int>(ctx.shape(0).size()));
+  if (ctx.has_shape(0))
+    ctx.axes(ctx.node().get_ints("axes", {0, 2, 3}), static_cast<int>(ctx.shape(0).size()));
 }
 
 void kernel_mvn(KernelContext& ctx) {
   const Tensor& x = ctx.in(0);
   std::vector<bool> reduced(x.shape().size(), false);
-  for (const int64_t a : ctx.get_ints("axes", {0, 2, 3})) reduced[static_cast<size_t>(ctx.axis(a, x.rank()))] = true;
+  for (const int64_t a : ctx.get_ints("axes", {0, 2, 3}))
+    reduced[static_cast<size_t>(ctx.axis(a, x.rank()))] = true;
   const ReduceView v(x.shape(), reduced);
   Tensor& out = ctx.out(0, x.shape());
   float_or_throw(ctx, x.dtype(), [&](auto tag) {
@@ -112,7 +119,9 @@ void kernel_mvn(KernelContext& ctx) {
         squares += d * d;
       }
       const double deviation = std::sqrt(squares / static_cast<double>(n)) + 1e-9;
-      for (int64_t j = 0; j < n; ++j) yp[base + v.offset(j)] = static_cast<T>((static_cast<double>(xp[base + v.offset(j)]) - mean) / deviation);
+      for (int64_t j = 0; j < n; ++j)
+        yp[base + v.offset(j)] =
+            static_cast<T>((static_cast<double>(xp[base + v.offset(j)]) - mean) / deviation);
     });
   });
 }

@@ -14,12 +14,14 @@ namespace {
 void infer_matmul(InferContext& ctx) {
   if (!ctx.has_shape(0) || !ctx.has_shape(1)) return ctx.set_output(0, ctx.dtype(0), std::nullopt);
   Dims a = ctx.shape(0), b = ctx.shape(1);
-  if (a.empty() || b.empty()) ctx.fail("a scalar is no matrix: A " + ctx.input(0).text() + ", B " + ctx.input(1).text());
+  if (a.empty() || b.empty())
+    ctx.fail("a scalar is no matrix: A " + ctx.input(0).text() + ", B " + ctx.input(1).text());
   const bool row = a.size() == 1, column = b.size() == 1;
   if (row) a.insert(a.begin(), Dim(1));
   if (column) b.emplace_back(1);
   const Dim ka = a.back(), kb = b[b.size() - 2];
-  if (ka.is_const() && kb.is_const() && !(ka == kb)) ctx.fail("inner dimensions differ: A " + ctx.input(0).text() + ", B " + ctx.input(1).text());
+  if (ka.is_const() && kb.is_const() && !(ka == kb))
+    ctx.fail("inner dimensions differ: A " + ctx.input(0).text() + ", B " + ctx.input(1).text());
   Dims out = ctx.broadcast(Dims(a.begin(), a.end() - 2), Dims(b.begin(), b.end() - 2));
   if (!row) out.push_back(a[a.size() - 2]);
   if (!column) out.push_back(b.back());
@@ -28,11 +30,13 @@ void infer_matmul(InferContext& ctx) {
 
 /// Batched product of matrices in wrapping integers.
 template <class T>
-void integer_matmul(const T* a, const T* b, T* y, int64_t m, int64_t n, int64_t k, int64_t sa_m, int64_t sa_k, int64_t sb_k, int64_t sb_n) {
+void integer_matmul(const T* a, const T* b, T* y, int64_t m, int64_t n, int64_t k, int64_t sa_m, int64_t sa_k,
+                    int64_t sb_k, int64_t sb_n) {
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
       T sum = 0;
-      for (int64_t p = 0; p < k; ++p) sum = wrap_add<T>(sum, wrap_mul<T>(a[i * sa_m + p * sa_k], b[p * sb_k + j * sb_n]));
+      for (int64_t p = 0; p < k; ++p)
+        sum = wrap_add<T>(sum, wrap_mul<T>(a[i * sa_m + p * sa_k], b[p * sb_k + j * sb_n]));
       y[i * n + j] = sum;
     }
   }
@@ -47,7 +51,8 @@ void kernel_matmul(KernelContext& ctx) {
   const int64_t m = a[a.size() - 2], k = a.back(), n = b.back();
   const Shape lead_a(a.begin(), a.end() - 2), lead_b(b.begin(), b.end() - 2);
   const auto lead = broadcast_shapes(lead_a, lead_b);
-  if (b[b.size() - 2] != k || !lead) ctx.fail("A " + ctx.in(0).type_text() + " and B " + ctx.in(1).type_text() + " do not fit");
+  if (b[b.size() - 2] != k || !lead)
+    ctx.fail("A " + ctx.in(0).type_text() + " and B " + ctx.in(1).type_text() + " do not fit");
   Shape shape = *lead;
   if (!row) shape.push_back(m);
   if (!column) shape.push_back(n);
@@ -75,13 +80,16 @@ void kernel_matmul(KernelContext& ctx) {
     g.m = m;
     g.n = n;
     g.k = k;
-    g.pack_a = [=, &at_a](int64_t i, int64_t i0, int64_t rows, int64_t p0, int64_t kc, double* dst, int64_t width) {
+    g.pack_a = [=, &at_a](int64_t i, int64_t i0, int64_t rows, int64_t p0, int64_t kc, double* dst,
+                          int64_t width) {
       pack_strided(pa + at_a[static_cast<size_t>(i)] + i0 * k + p0, 1, k, rows, kc, dst, width);
     };
-    g.pack_b = [=, &at_b](int64_t i, int64_t j0, int64_t cols, int64_t p0, int64_t kc, double* dst, int64_t width) {
+    g.pack_b = [=, &at_b](int64_t i, int64_t j0, int64_t cols, int64_t p0, int64_t kc, double* dst,
+                          int64_t width) {
       pack_strided(pb + at_b[static_cast<size_t>(i)] + p0 * n + j0, n, 1, cols, kc, dst, width);
     };
-    g.store = [=](int64_t i, int64_t i0, int64_t rows, int64_t j0, int64_t cols, const double* acc, int64_t ld) {
+    g.store = [=](int64_t i, int64_t i0, int64_t rows, int64_t j0, int64_t cols, const double* acc,
+                  int64_t ld) {
       for (int64_t r = 0; r < rows; ++r) {
         T* y = py + (i * m + i0 + r) * n + j0;
         for (int64_t c = 0; c < cols; ++c) y[c] = static_cast<T>(acc[r * ld + c]);
@@ -93,8 +101,9 @@ void kernel_matmul(KernelContext& ctx) {
   integer_or_throw(ctx, t, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for (int64_t i = 0; i < batch; ++i) {
-      integer_matmul(ctx.in(0).data<T>() + at_a[static_cast<size_t>(i)], ctx.in(1).data<T>() + at_b[static_cast<size_t>(i)],
-                     out.data<T>() + i * m * n, m, n, k, k, int64_t{1}, n, int64_t{1});
+      integer_matmul(ctx.in(0).data<T>() + at_a[static_cast<size_t>(i)],
+                     ctx.in(1).data<T>() + at_b[static_cast<size_t>(i)], out.data<T>() + i * m * n, m, n, k,
+                     k, int64_t{1}, n, int64_t{1});
     }
   });
 }
@@ -111,7 +120,8 @@ Cost cost_matmul(const AttrMap&, std::span<const Shape> inputs, std::span<const 
 void infer_gemm(InferContext& ctx) {
   const bool ta = ctx.node().get_int("transA", 0) != 0, tb = ctx.node().get_int("transB", 0) != 0;
   for (size_t i = 0; i < 2; ++i) {
-    if (ctx.has_shape(i) && ctx.shape(i).size() != 2) ctx.fail(std::string(i == 0 ? "A" : "B") + " must be a matrix, is " + ctx.input(i).text());
+    if (ctx.has_shape(i) && ctx.shape(i).size() != 2)
+      ctx.fail(std::string(i == 0 ? "A" : "B") + " must be a matrix, is " + ctx.input(i).text());
   }
   if (!ctx.has_shape(0) || !ctx.has_shape(1)) {
     const Dim m = ctx.has_shape(0) ? ctx.shape(0)[ta ? 1 : 0] : ctx.fresh_symbol();
@@ -120,7 +130,8 @@ void infer_gemm(InferContext& ctx) {
   }
   const Dim ka = ctx.shape(0)[ta ? 0 : 1], kb = ctx.shape(1)[tb ? 1 : 0];
   if (ka.is_const() && kb.is_const() && !(ka == kb)) {
-    ctx.fail("inner dimensions differ: A " + ctx.input(0).text() + (ta ? " transposed" : "") + ", B " + ctx.input(1).text() + (tb ? " transposed" : ""));
+    ctx.fail("inner dimensions differ: A " + ctx.input(0).text() + (ta ? " transposed" : "") + ", B " +
+             ctx.input(1).text() + (tb ? " transposed" : ""));
   }
   const Dims out = {ctx.shape(0)[ta ? 1 : 0], ctx.shape(1)[tb ? 0 : 1]};
   if (ctx.has_shape(2)) {
@@ -141,13 +152,15 @@ void kernel_gemm(KernelContext& ctx) {
   const double alpha = ctx.get_float("alpha", 1.0F), beta = ctx.get_float("beta", 1.0F);
   if (a.rank() != 2 || b.rank() != 2) ctx.fail("A and B must be matrices");
   const int64_t m = a.dim(ta ? 1 : 0), k = a.dim(ta ? 0 : 1), n = b.dim(tb ? 0 : 1);
-  if (b.dim(tb ? 1 : 0) != k) ctx.fail("inner dimensions of A " + a.type_text() + " and B " + b.type_text() + " differ");
+  if (b.dim(tb ? 1 : 0) != k)
+    ctx.fail("inner dimensions of A " + a.type_text() + " and B " + b.type_text() + " differ");
   const Shape shape = {m, n};
   int64_t sc_m = 0, sc_n = 0;
   if (ctx.has_input(2)) {
     const Shape& c = ctx.in(2).shape();
     const auto merged = broadcast_shapes(c, shape);
-    if (!merged || *merged != shape) ctx.fail("C " + ctx.in(2).type_text() + " does not broadcast to " + type_text(a.dtype(), shape));
+    if (!merged || *merged != shape)
+      ctx.fail("C " + ctx.in(2).type_text() + " does not broadcast to " + type_text(a.dtype(), shape));
     const std::vector<int64_t> s = broadcast_strides(c, shape);
     sc_m = s[0];
     sc_n = s[1];
@@ -170,7 +183,8 @@ void kernel_gemm(KernelContext& ctx) {
     g.pack_b = [=](int64_t, int64_t j0, int64_t cols, int64_t p0, int64_t kc, double* dst, int64_t width) {
       pack_strided(pb + p0 * sb_k + j0 * sb_n, sb_k, sb_n, cols, kc, dst, width);
     };
-    g.store = [=](int64_t, int64_t i0, int64_t rows, int64_t j0, int64_t cols, const double* acc, int64_t ld) {
+    g.store = [=](int64_t, int64_t i0, int64_t rows, int64_t j0, int64_t cols, const double* acc,
+                  int64_t ld) {
       for (int64_t r = 0; r < rows; ++r) {
         for (int64_t c = 0; c < cols; ++c) {
           double v = alpha * acc[r * ld + c];
@@ -191,7 +205,9 @@ void kernel_gemm(KernelContext& ctx) {
       for (int64_t j = 0; j < n; ++j) {
         T& v = y[i * n + j];
         const T add = c != nullptr ? c[i * sc_m + j * sc_n] : T{0};
-        v = alpha == 1 && beta == 1 ? wrap_add<T>(v, add) : from_double<T>(alpha * static_cast<double>(v) + beta * static_cast<double>(add));
+        v = alpha == 1 && beta == 1
+                ? wrap_add<T>(v, add)
+                : from_double<T>(alpha * static_cast<double>(v) + beta * static_cast<double>(add));
       }
     }
   });
@@ -202,7 +218,8 @@ void adapt_gemm(AdaptContext& ctx) { ctx.node.attrs.erase("broadcast"); }
 Cost cost_gemm(const AttrMap& attrs, std::span<const Shape> inputs, std::span<const Shape> outputs) {
   Cost c;
   if (inputs.empty() || inputs[0].size() != 2 || outputs.empty()) return c;
-  c.flops = 2.0 * static_cast<double>(inputs[0][ir::attr_int(attrs, "transA", 0) != 0 ? 0 : 1]) * static_cast<double>(numel(outputs[0]));
+  c.flops = 2.0 * static_cast<double>(inputs[0][ir::attr_int(attrs, "transA", 0) != 0 ? 0 : 1]) *
+            static_cast<double>(numel(outputs[0]));
   return c;
 }
 

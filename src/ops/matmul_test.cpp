@@ -17,7 +17,8 @@ TEST(MatMul, RanksAndBroadcast) {
     for (int64_t c = 0; c < 4; ++c) {
       for (int64_t i = 0; i < 2; ++i) {
         double want = 0;
-        for (int64_t k = 0; k < 3; ++k) want += static_cast<double>((b * 2 + i) * 3 + k) * static_cast<double>(c * 3 + k);
+        for (int64_t k = 0; k < 3; ++k)
+          want += static_cast<double>((b * 2 + i) * 3 + k) * static_cast<double>(c * 3 + k);
         EXPECT_EQ(y.at((b * 4 + c) * 2 + i), want);
       }
     }
@@ -34,7 +35,8 @@ TEST(MatMul, SizesAroundTheBlocks) {
           for (int64_t j = 0; j < n; ++j) {
             double sum = 0;
             for (int64_t p = 0; p < k; ++p) sum += a.at(i * k + p) * b.at(p * n + j);
-            ASSERT_EQ(y.at(i * n + j), static_cast<double>(static_cast<float>(sum))) << m << " " << n << " " << k;
+            ASSERT_EQ(y.at(i * n + j), static_cast<double>(static_cast<float>(sum)))
+                << m << " " << n << " " << k;
           }
         }
       }
@@ -43,14 +45,16 @@ TEST(MatMul, SizesAroundTheBlocks) {
 }
 
 TEST(MatMul, IntegersWrapAndStayExact) {
-  expect_values(run("MatMul", {i64({1, 2}, {int64_t{1} << 40, 3}), i64({2, 1}, {5, 7})})[0], {5.0 * 0x1p40 + 21});
+  expect_values(run("MatMul", {i64({1, 2}, {int64_t{1} << 40, 3}), i64({2, 1}, {5, 7})})[0],
+                {5.0 * 0x1p40 + 21});
   EXPECT_EQ(run("MatMul", {i32({1, 1}, {1 << 30}), i32({1, 1}, {4})})[0].data<int32_t>()[0], 0);
 }
 
 TEST(MatMul, EmptyDimensions) {
   EXPECT_EQ(run("MatMul", {Tensor(DType::kF32, {0, 3}), f32({3, 2}, iota(6))})[0].shape(), (Shape{0, 2}));
   expect_values(run("MatMul", {Tensor(DType::kF32, {2, 0}), Tensor(DType::kF32, {0, 2})})[0], {0, 0, 0, 0});
-  EXPECT_EQ(run("MatMul", {Tensor(DType::kF32, {0, 2, 3}), f32({3, 2}, iota(6))})[0].shape(), (Shape{0, 2, 2}));
+  EXPECT_EQ(run("MatMul", {Tensor(DType::kF32, {0, 2, 3}), f32({3, 2}, iota(6))})[0].shape(),
+            (Shape{0, 2, 2}));
 }
 
 TEST(MatMul, RefusesWhatDoesNotFit) {
@@ -61,11 +65,16 @@ TEST(MatMul, RefusesWhatDoesNotFit) {
 
 TEST(Gemm, TransposesScalesAndBroadcastsC) {
   const Tensor a = f32({2, 3}, iota(6)), b = f32({4, 3}, iota(12));
-  const Tensor y = run("Gemm", {a, b, f32({2, 1}, {100, 200})}, {{"transB", int64_t{1}}, {"alpha", 0.5F}, {"beta", 2.0F}})[0];
+  const Tensor y = run("Gemm", {a, b, f32({2, 1}, {100, 200})},
+                       {{"transB", int64_t{1}}, {"alpha", 0.5F}, {"beta", 2.0F}})[0];
   expect_values(y, {202.5, 207, 211.5, 216, 407, 425, 443, 461});
-  const Tensor t = run("Gemm", {f32({3, 2}, {0, 3, 1, 4, 2, 5}), f32({3, 4}, {0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11})}, {{"transA", int64_t{1}}})[0];
+  const Tensor t =
+      run("Gemm", {f32({3, 2}, {0, 3, 1, 4, 2, 5}), f32({3, 4}, {0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11})},
+          {{"transA", int64_t{1}}})[0];
   expect_values(t, {5, 14, 23, 32, 14, 50, 86, 122});
-  expect_values(run_old("Gemm", 6, {f32({1, 2}, {1, 2}), f32({2, 1}, {3, 4}), f32({1}, {5})}, {{"broadcast", int64_t{1}}})[0], {16});
+  expect_values(run_old("Gemm", 6, {f32({1, 2}, {1, 2}), f32({2, 1}, {3, 4}), f32({1}, {5})},
+                        {{"broadcast", int64_t{1}}})[0],
+                {16});
   expect_values(run("Gemm", {i32({1, 2}, {1, 2}), i32({2, 1}, {3, 4}), i32({}, {5})})[0], {16});
 }
 

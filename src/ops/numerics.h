@@ -1,4 +1,5 @@
-// How much a tactic or a rewrite may change numbers (DESIGN 3). Reports charge error to these classes; an undeclared difference is a bug.
+// How much a tactic or a rewrite may change numbers (DESIGN 3). Reports charge error to these classes; an
+// undeclared difference is a bug.
 #pragma once
 
 #include <cstdint>

@@ -24,11 +24,13 @@ ErrorContext context_of(const char* stage, const ir::Node& node, int64_t opset) 
   return c;
 }
 
-int checked_axis(int64_t axis, int rank) { return axis >= -rank && axis < rank ? static_cast<int>(axis < 0 ? axis + rank : axis) : -1; }
+int checked_axis(int64_t axis, int rank) {
+  return axis >= -rank && axis < rank ? static_cast<int>(axis < 0 ? axis + rank : axis) : -1;
+}
 
 std::string axis_message(int64_t axis, int rank) {
-  return "axis " + std::to_string(axis) + " is outside [" + std::to_string(-rank) + ", " + std::to_string(rank - 1) + "] of a rank " +
-         std::to_string(rank) + " tensor";
+  return "axis " + std::to_string(axis) + " is outside [" + std::to_string(-rank) + ", " +
+         std::to_string(rank - 1) + "] of a rank " + std::to_string(rank) + " tensor";
 }
 
 }  // namespace
@@ -69,13 +71,17 @@ const TypeInfo& InferContext::input(size_t i) const {
   return has_input(i) ? graph_.value(node_.inputs[i]).type : unknown;
 }
 
-const Tensor* InferContext::constant(size_t i) const { return has_input(i) ? graph_.value(node_.inputs[i]).data.get() : nullptr; }
+const Tensor* InferContext::constant(size_t i) const {
+  return has_input(i) ? graph_.value(node_.inputs[i]).data.get() : nullptr;
+}
 
 std::optional<Dims> InferContext::contents(size_t i) const {
   if (!has_input(i)) return std::nullopt;
   const ir::Value& v = graph_.value(node_.inputs[i]);
   if (v.contents) return v.contents;
-  if (v.data == nullptr || !is_integer(v.data->dtype()) || v.data->numel() > static_cast<int64_t>(kMaxContents)) return std::nullopt;
+  if (v.data == nullptr || !is_integer(v.data->dtype()) ||
+      v.data->numel() > static_cast<int64_t>(kMaxContents))
+    return std::nullopt;
   return ir::to_dims(v.data->to_i64());
 }
 
@@ -95,8 +101,8 @@ void InferContext::set_output(size_t i, DType dtype, std::optional<Dims> shape) 
   if (!has_output(i)) return;
   ir::Value& v = graph_.value(node_.outputs[i]);
   const auto contradicts = [&] {
-    fail("output " + std::to_string(i) + " '" + v.name + "' is declared " + v.type.text() + " but is inferred as " +
-         TypeInfo{dtype, shape}.text());
+    fail("output " + std::to_string(i) + " '" + v.name + "' is declared " + v.type.text() +
+         " but is inferred as " + TypeInfo{dtype, shape}.text());
   };
   if (dtype != DType::kUndefined) {
     if (v.type.dtype != DType::kUndefined && v.type.dtype != dtype) contradicts();

@@ -1,5 +1,6 @@
-// What an operator is: schema, adapters from older opsets, shape inference, reference kernel, cost. One file an operator (or a family that
-// shares its kernel), one row in ops.inc; every other part of the program finds operators through find_op().
+// What an operator is: schema, adapters from older opsets, shape inference, reference kernel, cost. One file
+// an operator (or a family that shares its kernel), one row in ops.inc; every other part of the program finds
+// operators through find_op().
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ using ir::Dims;
 using ir::TypeInfo;
 
 /// Shape and type inference of one node. Math and rules: the ONNX text of the IR's opset.
-/// Errors: `fail` throws kInvalidModel with the node's context; unknown input types or ranks are legal and give unknown outputs.
+/// Errors: `fail` throws kInvalidModel with the node's context; unknown input types or ranks are legal and
+/// give unknown outputs.
 class InferContext {
  public:
   InferContext(ir::Graph& graph, ir::Node& node) : graph_(graph), node_(node) {}
@@ -53,14 +55,16 @@ class InferContext {
   void set_output(size_t i, const TypeInfo& type) { set_output(i, type.dtype, type.shape); }
   /// Contents of an integer output (shape arithmetic); at most kMaxContents elements are kept.
   void set_contents(size_t i, Dims contents);
-  /// A symbol for a dimension that depends on data. Where an output already has a dimension there, that one stays (set_output).
+  /// A symbol for a dimension that depends on data. Where an output already has a dimension there, that one
+  /// stays (set_output).
   Dim fresh_symbol();
 
   /// Axis in [-rank, rank) made non-negative; fails otherwise.
   int axis(int64_t axis, int rank) const;
-  std::vector<int> axes(const std::vector<int64_t>& axes, int rank) const;  ///< each as above, duplicates fail
-  /// NumPy broadcasting with symbols: equal symbols are equal; a symbol against an integer above 1 gives the integer; two different
-  /// symbols give max(a,b) checked when they are bound.
+  std::vector<int> axes(const std::vector<int64_t>& axes,
+                        int rank) const;  ///< each as above, duplicates fail
+  /// NumPy broadcasting with symbols: equal symbols are equal; a symbol against an integer above 1 gives the
+  /// integer; two different symbols give max(a,b) checked when they are bound.
   Dims broadcast(const Dims& a, const Dims& b) const;
   [[noreturn]] void fail(const std::string& message,
                          std::source_location where = std::source_location::current()) const;
@@ -74,8 +78,9 @@ class InferContext {
 };
 
 /// One execution of a reference kernel.
-/// Arithmetic: products and sums in f64 in a fixed order, transcendentals in f64, rounded once to the output's type; the same bits on every
-/// ISA and for every number of threads. In oracle mode every float tensor is f64 and nothing is rounded.
+/// Arithmetic: products and sums in f64 in a fixed order, transcendentals in f64, rounded once to the
+/// output's type; the same bits on every ISA and for every number of threads. In oracle mode every float
+/// tensor is f64 and nothing is rounded.
 class KernelContext {
  public:
   const AttrMap& attrs;
@@ -87,7 +92,8 @@ class KernelContext {
   /// Where outputs go; empty: fresh memory. Gets index, dtype, shape; may return a view of planned memory.
   std::function<Tensor(size_t, DType, const Shape&)> allocate;
   std::vector<Tensor> outputs;
-  /// Runs a subgraph attribute with the given inputs (formal inputs; captures are supplied by the interpreter).
+  /// Runs a subgraph attribute with the given inputs (formal inputs; captures are supplied by the
+  /// interpreter).
   std::function<std::vector<Tensor>(const ir::Graph&, std::vector<Tensor>)> run_subgraph;
   const ErrorContext* where = nullptr;
 
@@ -100,29 +106,36 @@ class KernelContext {
   /// Sets output i to a tensor that shares another's bytes (Identity, Reshape).
   void set_out(size_t i, Tensor tensor);
   int axis(int64_t axis, int rank) const;
-  /// Run-time contents are wrong (index out of range, shapes that do not broadcast): throws kInvalidData with the node's context.
+  /// Run-time contents are wrong (index out of range, shapes that do not broadcast): throws kInvalidData with
+  /// the node's context.
   [[noreturn]] void fail(const std::string& message,
                          std::source_location where = std::source_location::current()) const;
   int64_t get_int(std::string_view n, int64_t d) const { return ir::attr_int(attrs, n, d); }
   float get_float(std::string_view n, float d) const { return ir::attr_float(attrs, n, d); }
-  std::string get_string(std::string_view n, std::string_view d) const { return ir::attr_string(attrs, n, d); }
-  std::vector<int64_t> get_ints(std::string_view n, std::vector<int64_t> d = {}) const { return ir::attr_ints(attrs, n, d); }
+  std::string get_string(std::string_view n, std::string_view d) const {
+    return ir::attr_string(attrs, n, d);
+  }
+  std::vector<int64_t> get_ints(std::string_view n, std::vector<int64_t> d = {}) const {
+    return ir::attr_ints(attrs, n, d);
+  }
 };
 
 /// How the interpreter hands narrow floats (f16, bf16, f8, f4) to a kernel.
 enum class NarrowFloats : uint8_t {
-  kWiden,   ///< default: narrow float inputs arrive as f32 (f64 in oracle mode), f32 outputs are rounded to the node's type afterwards
-  kNative,  ///< the kernel takes every dtype of the schema itself: data movement by element size, Cast, quantisation
+  kWiden,   ///< default: narrow float inputs arrive as f32 (f64 in oracle mode), f32 outputs are rounded to
+            ///< the node's type afterwards
+  kNative,  ///< the kernel takes every dtype of the schema itself: data movement by element size, Cast,
+            ///< quantisation
 };
 
 /// Work of one node, for the tuner, the ledger and the roofline.
 struct Cost {
-  double flops = 0;        ///< floating-point operations, a multiply-add counting two
+  double flops = 0;  ///< floating-point operations, a multiply-add counting two
   double transcendentals = 0;
 };
 
-/// Rewrites a node written for an older opset so that it means the same at the IR's opset. Called once with the newest schema version not
-/// above the model's opset; may insert nodes before it through the graph.
+/// Rewrites a node written for an older opset so that it means the same at the IR's opset. Called once with
+/// the newest schema version not above the model's opset; may insert nodes before it through the graph.
 struct AdaptContext {
   ir::Graph& graph;
   ir::Node& node;
@@ -144,7 +157,8 @@ struct OpDef {
   NarrowFloats narrow = NarrowFloats::kWiden;
   /// Same inputs, same outputs: may be folded and merged. False for Random*, Dropout in training, ...
   bool deterministic = true;
-  /// Each output element depends on the elements at the same (broadcast) position alone: may join a pointwise program.
+  /// Each output element depends on the elements at the same (broadcast) position alone: may join a pointwise
+  /// program.
   bool elementwise = false;
 };
 

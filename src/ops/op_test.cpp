@@ -40,7 +40,9 @@ TEST(Registry, EveryOperatorIsComplete) {
 struct Contexts : ::testing::Test {
   ir::Graph g;
   Dim n = Dim::symbol("N"), m = Dim::symbol("M");
-  ir::Node* node(Dims shape) { return g.add_node("Relu", {g.add_input("x", {DType::kF32, std::move(shape)})}); }
+  ir::Node* node(Dims shape) {
+    return g.add_node("Relu", {g.add_input("x", {DType::kF32, std::move(shape)})});
+  }
 };
 
 TEST_F(Contexts, DeclaredShapesAreMergedWithInferredOnes) {
@@ -49,7 +51,8 @@ TEST_F(Contexts, DeclaredShapesAreMergedWithInferredOnes) {
   y.type = {DType::kUndefined, Dims{Dim::symbol("batch"), 7, Dim::symbol("M2")}};
   InferContext ctx(g, *r);
   ctx.set_output(0, DType::kF32, Dims{2, n, ctx.fresh_symbol()});
-  EXPECT_EQ(*y.type.shape, (Dims{2, 7, Dim::symbol("M2")})) << "numbers win, a fresh symbol does not replace a name";
+  EXPECT_EQ(*y.type.shape, (Dims{2, 7, Dim::symbol("M2")}))
+      << "numbers win, a fresh symbol does not replace a name";
   EXPECT_EQ(y.type.dtype, DType::kF32);
   try {
     ctx.set_output(0, DType::kF32, Dims{3, 7, 1});

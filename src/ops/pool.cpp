@@ -1,8 +1,9 @@
 // MaxPool, AveragePool, LpPool. Windows and output sizes: window.h.
-//   MaxPool      largest element of the window's inside; NaN if one is NaN; a window without inside gives the type's lowest value
-//   AveragePool  mean of the inside, or with count_include_pad of the window as far as it lies over the explicitly padded input
-//   LpPool       (sum |x|^p)^(1/p)
-// Older versions lack ceil_mode, dilations, count_include_pad or the indices output; LpPool-1 has p as a float.
+//   MaxPool      largest element of the window's inside; NaN if one is NaN; a window without inside gives the
+//   type's lowest value AveragePool  mean of the inside, or with count_include_pad of the window as far as it
+//   lies over the explicitly padded input LpPool       (sum |x|^p)^(1/p)
+// Older versions lack ceil_mode, dilations, count_include_pad or the indices output; LpPool-1 has p as a
+// float.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -22,11 +23,14 @@ void infer_pool(InferContext& ctx) {
     return;
   }
   const Dims& x = ctx.shape(0);
-  if (x.size() < 3) ctx.fail("input X has rank " + std::to_string(x.size()) + ", needs N, C and at least one spatial dimension");
+  if (x.size() < 3)
+    ctx.fail("input X has rank " + std::to_string(x.size()) +
+             ", needs N, C and at least one spatial dimension");
   const Fail fail = failer(ctx);
   const Window w = read_window(ctx.node().attrs, static_cast<int>(x.size()) - 2, {}, fail);
   for (int d = 0; d < w.rank(); ++d) {
-    if (x[static_cast<size_t>(d) + 2].is_const()) window_out(w, d, x[static_cast<size_t>(d) + 2].value(), fail);
+    if (x[static_cast<size_t>(d) + 2].is_const())
+      window_out(w, d, x[static_cast<size_t>(d) + 2].value(), fail);
   }
   const Dims out = window_dims(w, x, x[1]);
   ctx.set_output(0, ctx.dtype(0), out);
@@ -73,7 +77,8 @@ struct Pool {
 
 // --- MaxPool ---
 
-/// Row-major offset in a plane as the Indices output counts it: column-major swaps the roles of the spatial dimensions.
+/// Row-major offset in a plane as the Indices output counts it: column-major swaps the roles of the spatial
+/// dimensions.
 int64_t stored_index(const std::vector<int64_t>& in, int64_t offset, bool column_major) {
   if (!column_major) return offset;
   int64_t out = 0;
@@ -109,7 +114,8 @@ void max_pool(KernelContext& ctx, const Pool& pool, Tensor* out, Tensor* indices
     }
     const int64_t to = plane * walk.positions() + position;
     y[to] = best;
-    if (index != nullptr) index[to] = at < 0 ? 0 : plane * walk.plane() + stored_index(pool.in, at, column_major);
+    if (index != nullptr)
+      index[to] = at < 0 ? 0 : plane * walk.plane() + stored_index(pool.in, at, column_major);
   });
 }
 
@@ -117,12 +123,14 @@ void kernel_max(KernelContext& ctx) {
   const Pool pool(ctx);
   Tensor* indices = ctx.wants(1) ? &ctx.out(1, pool.out_shape) : nullptr;
   Tensor& out = ctx.out(0, pool.out_shape);
-  number_or_throw(ctx, ctx.in(0).dtype(), [&](auto tag) { max_pool<typename decltype(tag)::type>(ctx, pool, &out, indices); });
+  number_or_throw(ctx, ctx.in(0).dtype(),
+                  [&](auto tag) { max_pool<typename decltype(tag)::type>(ctx, pool, &out, indices); });
 }
 
 // --- AveragePool ---
 
-/// Elements of the window that lie over the padded input: the overhang that ceil_mode adds behind the padding does not count.
+/// Elements of the window that lie over the padded input: the overhang that ceil_mode adds behind the padding
+/// does not count.
 int64_t padded_count(const Pool& pool, const int64_t* origin) {
   int64_t count = 1;
   for (int d = 0; d < pool.window.rank(); ++d) {
@@ -153,7 +161,8 @@ void kernel_average(KernelContext& ctx) {
         ++count;
       }
       if (include_pad) count = padded_count(pool, origin);
-      y[plane * walk.positions() + position] = static_cast<T>(count == 0 ? 0.0 : sum / static_cast<double>(count));
+      y[plane * walk.positions() + position] =
+          static_cast<T>(count == 0 ? 0.0 : sum / static_cast<double>(count));
     });
   });
 }
@@ -177,7 +186,9 @@ void kernel_lp(KernelContext& ctx) {
         const auto v = static_cast<double>(x[plane * walk.plane() + offset]);
         sum += p == 1 ? std::fabs(v) : p == 2 ? v * v : std::pow(std::fabs(v), static_cast<double>(p));
       }
-      const double norm = p == 1 ? sum : p == 2 ? std::sqrt(sum) : std::pow(sum, 1.0 / static_cast<double>(p));
+      const double norm = p == 1   ? sum
+                          : p == 2 ? std::sqrt(sum)
+                                   : std::pow(sum, 1.0 / static_cast<double>(p));
       y[plane * walk.positions() + position] = static_cast<T>(norm);
     });
   });

@@ -10,14 +10,21 @@ using Ints = std::vector<int64_t>;
 // Case E05.
 TEST(AveragePool, CeilMode) {
   const Tensor x = f32({1, 1, 4, 4}, iota(16, 1));
-  expect_values(run("AveragePool", {x}, {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", int64_t{1}}})[0], {6, 7.5, 12, 13.5});
-  const ir::AttrMap attrs = {{"kernel_shape", Ints{7}}, {"strides", Ints{3}}, {"pads", Ints{3, 3}}, {"ceil_mode", int64_t{1}}, {"count_include_pad", int64_t{1}}};
+  expect_values(run("AveragePool", {x},
+                    {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", int64_t{1}}})[0],
+                {6, 7.5, 12, 13.5});
+  const ir::AttrMap attrs = {{"kernel_shape", Ints{7}},
+                             {"strides", Ints{3}},
+                             {"pads", Ints{3, 3}},
+                             {"ceil_mode", int64_t{1}},
+                             {"count_include_pad", int64_t{1}}};
   expect_values(run("AveragePool", {f32({1, 1, 9}, iota(9, 1))}, attrs)[0], {10.0 / 7, 4, 39.0 / 7, 4});
 }
 
 // Case E07: a window that starts in the right padding is dropped.
 TEST(MaxPool, CeilModeDropsWindowsBehindTheInput) {
-  const ir::AttrMap attrs = {{"kernel_shape", Ints{2}}, {"strides", Ints{3}}, {"pads", Ints{1, 1}}, {"ceil_mode", int64_t{1}}};
+  const ir::AttrMap attrs = {
+      {"kernel_shape", Ints{2}}, {"strides", Ints{3}}, {"pads", Ints{1, 1}}, {"ceil_mode", int64_t{1}}};
   const Tensor y = run("MaxPool", {f32({1, 1, 4}, {-1, -2, -3, -4})}, attrs)[0];
   expect_values(y, {-1, -3});
 }
@@ -34,18 +41,32 @@ TEST(MaxPool, IndicesCountPlanesAndStorageOrder) {
 }
 
 TEST(MaxPool, PaddingIsNeitherZeroNorCounted) {
-  expect_values(run("MaxPool", {f32({1, 1, 2}, {-4, -8})}, {{"kernel_shape", Ints{2}}, {"pads", Ints{1, 1}}})[0], {-4, -4, -8});
+  expect_values(
+      run("MaxPool", {f32({1, 1, 2}, {-4, -8})}, {{"kernel_shape", Ints{2}}, {"pads", Ints{1, 1}}})[0],
+      {-4, -4, -8});
   expect_values(run("MaxPool", {f32({1, 1, 3}, {1, NAN, 0})}, {{"kernel_shape", Ints{2}}})[0], {NAN, NAN});
-  expect_values(run("MaxPool", {f32({1, 1, 2}, {-INFINITY, -INFINITY})}, {{"kernel_shape", Ints{2}}})[0], {-INFINITY});
+  expect_values(run("MaxPool", {f32({1, 1, 2}, {-INFINITY, -INFINITY})}, {{"kernel_shape", Ints{2}}})[0],
+                {-INFINITY});
   expect_values(run("MaxPool", {i8({1, 1, 3}, {-128, -3, -7})}, {{"kernel_shape", Ints{2}}})[0], {-3, -3});
 }
 
 TEST(MaxPool, DilationsAndAutoPad) {
   const Tensor x = f32({1, 1, 6}, {1, 2, 3, 6, 5, 4});
   expect_values(run("MaxPool", {x}, {{"kernel_shape", Ints{2}}, {"dilations", Ints{3}}})[0], {6, 5, 4});
-  expect_values(run("MaxPool", {x}, {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}, {"auto_pad", std::string("SAME_UPPER")}})[0], {3, 6, 5});
-  expect_values(run("MaxPool", {x}, {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}, {"auto_pad", std::string("SAME_LOWER")}})[0], {2, 6, 6});
-  expect_values(run("MaxPool", {x}, {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}, {"auto_pad", std::string("VALID")}, {"ceil_mode", int64_t{1}}})[0], {3, 6});
+  expect_values(
+      run("MaxPool", {x},
+          {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}, {"auto_pad", std::string("SAME_UPPER")}})[0],
+      {3, 6, 5});
+  expect_values(
+      run("MaxPool", {x},
+          {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}, {"auto_pad", std::string("SAME_LOWER")}})[0],
+      {2, 6, 6});
+  expect_values(run("MaxPool", {x},
+                    {{"kernel_shape", Ints{3}},
+                     {"strides", Ints{2}},
+                     {"auto_pad", std::string("VALID")},
+                     {"ceil_mode", int64_t{1}}})[0],
+                {3, 6});
 }
 
 TEST(AveragePool, LeavesPaddingOutUnlessAsked) {

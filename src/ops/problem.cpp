@@ -10,10 +10,12 @@
 namespace hone::ops {
 namespace {
 
-constexpr const char* kActNames[] = {"relu",     "leaky_relu", "clip",  "sigmoid",    "hard_sigmoid", "hard_swish", "swish", "tanh",
-                                     "gelu",     "gelu_tanh",  "elu",   "selu",       "celu",         "softplus",   "mish",  "abs",
-                                     "neg",      "exp",        "log",   "sqrt",       "reciprocal",   "erf",        "floor", "ceil",
-                                     "round",    "sign",       "softsign", "thresholded_relu", "sin", "cos",        "identity"};
+constexpr const char* kActNames[] = {
+    "relu", "leaky_relu", "clip",      "sigmoid", "hard_sigmoid", "hard_swish", "swish",
+    "tanh", "gelu",       "gelu_tanh", "elu",     "selu",         "celu",       "softplus",
+    "mish", "abs",        "neg",       "exp",     "log",          "sqrt",       "reciprocal",
+    "erf",  "floor",      "ceil",      "round",   "sign",         "softsign",   "thresholded_relu",
+    "sin",  "cos",        "identity"};
 static_assert(std::size(kActNames) == static_cast<size_t>(Act::kIdentity) + 1);
 constexpr const char* kPwNames[] = {"act", "add", "sub", "mul", "div", "min", "max", "pow", "const"};
 constexpr const char* kPostNames[] = {"bias", "scale", "add", "mul", "act", "program", "convert"};
@@ -83,8 +85,12 @@ std::string attr_text(const ir::Attr& value) {
     std::string operator()(const std::vector<int64_t>& v) const {
       return "[" + join(v, [](int64_t x) { return std::to_string(x); }) + "]";
     }
-    std::string operator()(const std::vector<float>& v) const { return v.empty() ? "f[]" : "[" + join(v, float_text) + "]"; }
-    std::string operator()(const std::vector<std::string>& v) const { return v.empty() ? "s[]" : "[" + join(v, quoted) + "]"; }
+    std::string operator()(const std::vector<float>& v) const {
+      return v.empty() ? "f[]" : "[" + join(v, float_text) + "]";
+    }
+    std::string operator()(const std::vector<std::string>& v) const {
+      return v.empty() ? "s[]" : "[" + join(v, quoted) + "]";
+    }
     std::string operator()(const std::shared_ptr<ir::Graph>&) const { return graph(); }
     std::string operator()(const std::vector<std::shared_ptr<ir::Graph>>&) const { return graph(); }
     static std::string graph() { throw Error(ErrorCode::kInternal, "a problem has no graph attributes"); }
@@ -108,9 +114,11 @@ std::string params_text(float alpha, float beta) {
 
 std::string instr_text(const PwInstr& i) {
   if (i.op == PwOp::kConst) return "const(" + float_text(i.alpha) + ")";
-  if (i.op != PwOp::kAct) return std::string(pw_op_name(i.op)) + "(" + std::to_string(i.a) + "," + std::to_string(i.b) + ")";
+  if (i.op != PwOp::kAct)
+    return std::string(pw_op_name(i.op)) + "(" + std::to_string(i.a) + "," + std::to_string(i.b) + ")";
   const std::string params = params_text(i.alpha, i.beta);
-  return std::string(act_name(i.act)) + "(" + std::to_string(i.a) + (params.empty() ? "" : "," + params) + ")";
+  return std::string(act_name(i.act)) + "(" + std::to_string(i.a) + (params.empty() ? "" : "," + params) +
+         ")";
 }
 
 /// Reads what text() writes. Every failure names the column.
@@ -154,7 +162,8 @@ class Parser {
   static constexpr size_t kMaxSrcs = 4096;
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ErrorCode::kInvalidArgument, "problem string, column " + std::to_string(at_ + 1) + ": " + what + " in '" + std::string(text_) + "'");
+    throw Error(ErrorCode::kInvalidArgument, "problem string, column " + std::to_string(at_ + 1) + ": " +
+                                                 what + " in '" + std::string(text_) + "'");
   }
   bool eat(std::string_view s) {
     if (text_.substr(at_, s.size()) != s) return false;
@@ -167,7 +176,8 @@ class Parser {
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   std::string_view word() {
     const size_t from = at_;
-    while (std::isalnum(static_cast<unsigned char>(peek())) || peek() == '_' || (peek() == '.' && at_ > from)) ++at_;
+    while (std::isalnum(static_cast<unsigned char>(peek())) || peek() == '_' || (peek() == '.' && at_ > from))
+      ++at_;
     if (at_ == from) fail("expected a name");
     return text_.substr(from, at_ - from);
   }
@@ -267,14 +277,16 @@ class Parser {
     if (eat("s[]")) return std::vector<std::string>();
     if (peek() == '[') return list();
     if (at_integer()) return integer();
-    if (peek() == '-' || std::isdigit(static_cast<unsigned char>(peek())) || text_.substr(at_, 3) == "inf" || text_.substr(at_, 3) == "nan") {
+    if (peek() == '-' || std::isdigit(static_cast<unsigned char>(peek())) || text_.substr(at_, 3) == "inf" ||
+        text_.substr(at_, 3) == "nan") {
       return number();
     }
     const DType t = dtype();
     const Shape shape = dims();
     expect("#");
     const int64_t bytes = dtype_bytes(t, numel(shape));
-    if (dtype_bits(t) == 0 || bytes > static_cast<int64_t>(text_.size() - at_) / 2) fail("tensor data is cut short");
+    if (dtype_bits(t) == 0 || bytes > static_cast<int64_t>(text_.size() - at_) / 2)
+      fail("tensor data is cut short");
     Tensor value(t, shape);
     for (int64_t i = 0; i < bytes; ++i) static_cast<uint8_t*>(value.raw())[i] = hex_byte();
     return value;
@@ -303,7 +315,8 @@ class Parser {
       if (i < 0 || static_cast<size_t>(i) >= kMaxSrcs) fail("source index out of range");
       index = static_cast<size_t>(i);
       if (!eat("=")) {
-        if (index >= p->srcs.size() || (index >= p->num_anchor_srcs && !seen_[index])) fail("source is not given yet");
+        if (index >= p->srcs.size() || (index >= p->num_anchor_srcs && !seen_[index]))
+          fail("source is not given yet");
         return static_cast<int>(index);
       }
     }
@@ -320,7 +333,9 @@ class Parser {
     PostOp post;
     const std::string_view name = word();
     size_t kind = 0;
-    while (kind < std::size(kPostNames) && (name != kPostNames[kind] || kind == static_cast<size_t>(PostOp::Kind::kAct))) ++kind;
+    while (kind < std::size(kPostNames) &&
+           (name != kPostNames[kind] || kind == static_cast<size_t>(PostOp::Kind::kAct)))
+      ++kind;
     if (kind == std::size(kPostNames)) {
       const auto act = parse_act(name);
       if (!act) fail("unknown post-op '" + std::string(name) + "'");
@@ -336,8 +351,11 @@ class Parser {
         if (!post.srcs.empty()) expect(", ");
         post.srcs.push_back(source(p));
       }
-      post.program.num_srcs = static_cast<int>(post.srcs.size()) + (p->op == "Pointwise" && p->domain == ir::kHoneDomain ? 0 : 1);
-      do post.program.instrs.push_back(instr(post.program.num_srcs + static_cast<int>(post.program.instrs.size())));
+      post.program.num_srcs =
+          static_cast<int>(post.srcs.size()) + (p->op == "Pointwise" && p->domain == ir::kHoneDomain ? 0 : 1);
+      do
+        post.program.instrs.push_back(
+            instr(post.program.num_srcs + static_cast<int>(post.program.instrs.size())));
       while (eat("; "));
     } else {
       do post.srcs.push_back(source(p));
@@ -370,8 +388,10 @@ class Parser {
       if (!act) fail("unknown instruction '" + std::string(name) + "'");
       i.act = *act;
       i.a = reg(limit);
-      if (eat(",")) params(&i.alpha, &i.beta, ")");
-      else expect(")");
+      if (eat(","))
+        params(&i.alpha, &i.beta, ")");
+      else
+        expect(")");
     }
     return i;
   }
@@ -384,7 +404,9 @@ class Parser {
 
 }  // namespace
 
-const char* act_name(Act act) { return static_cast<size_t>(act) < std::size(kActNames) ? kActNames[static_cast<size_t>(act)] : "unknown"; }
+const char* act_name(Act act) {
+  return static_cast<size_t>(act) < std::size(kActNames) ? kActNames[static_cast<size_t>(act)] : "unknown";
+}
 
 std::optional<Act> parse_act(std::string_view name) {
   for (size_t i = 0; i < std::size(kActNames); ++i) {
@@ -393,7 +415,9 @@ std::optional<Act> parse_act(std::string_view name) {
   return std::nullopt;
 }
 
-const char* pw_op_name(PwOp op) { return static_cast<size_t>(op) < std::size(kPwNames) ? kPwNames[static_cast<size_t>(op)] : "unknown"; }
+const char* pw_op_name(PwOp op) {
+  return static_cast<size_t>(op) < std::size(kPwNames) ? kPwNames[static_cast<size_t>(op)] : "unknown";
+}
 
 std::string Problem::text() const {
   std::string out = domain.empty() ? op : domain + "::" + op;
@@ -402,13 +426,17 @@ std::string Problem::text() const {
   for (size_t i = 0; i < num_anchor_srcs; ++i) seen[i] = true;
   out += "(" + join(own, operand_text, ", ") + ")";
   if (!attrs.empty()) {
-    out += " {" + join(attrs, [](const auto& a) { return a.first + "=" + attr_text(a.second); }, " ") + "}";
+    out += " {" +
+           join(
+               attrs, [](const auto& a) { return a.first + "=" + attr_text(a.second); }, " ") +
+           "}";
   }
   size_t next = num_anchor_srcs;
   const auto source = [&](int index) {
     const auto i = static_cast<size_t>(index);
     if (seen[i]) return "%" + std::to_string(i);
-    std::string text = i == next ? operand_text(srcs[i]) : "%" + std::to_string(i) + "=" + operand_text(srcs[i]);
+    std::string text =
+        i == next ? operand_text(srcs[i]) : "%" + std::to_string(i) + "=" + operand_text(srcs[i]);
     seen[i] = true;
     while (next < seen.size() && seen[next]) ++next;
     return text;
@@ -434,8 +462,8 @@ std::string Problem::text() const {
 Problem Problem::parse(std::string_view text) { return Parser(text).problem(); }
 
 bool operator==(const Problem& a, const Problem& b) {
-  return a.domain == b.domain && a.op == b.op && a.num_anchor_srcs == b.num_anchor_srcs && a.srcs == b.srcs && a.post == b.post &&
-         a.dsts == b.dsts && ir::attrs_equal(a.attrs, b.attrs);
+  return a.domain == b.domain && a.op == b.op && a.num_anchor_srcs == b.num_anchor_srcs && a.srcs == b.srcs &&
+         a.post == b.post && a.dsts == b.dsts && ir::attrs_equal(a.attrs, b.attrs);
 }
 
 }  // namespace hone::ops

@@ -9,7 +9,8 @@
 namespace hone::ops {
 namespace {
 
-/// Activation of a unary node; nullopt when the operator is none. `why` says what keeps a known one from being taken.
+/// Activation of a unary node; nullopt when the operator is none. `why` says what keeps a known one from
+/// being taken.
 std::optional<PwInstr> activation(const ir::Graph& g, const ir::Node& n, std::string* why) {
   PwInstr i;
   const auto make = [&](Act act, float alpha = 0, float beta = 0) {
@@ -22,22 +23,28 @@ std::optional<PwInstr> activation(const ir::Graph& g, const ir::Node& n, std::st
     const char* op;
     Act act;
   };
-  constexpr Plain kPlain[] = {{"Relu", Act::kRelu},       {"Sigmoid", Act::kSigmoid}, {"HardSwish", Act::kHardSwish}, {"Tanh", Act::kTanh},
-                              {"Softplus", Act::kSoftplus}, {"Mish", Act::kMish},     {"Abs", Act::kAbs},             {"Neg", Act::kNeg},
-                              {"Exp", Act::kExp},         {"Log", Act::kLog},         {"Sqrt", Act::kSqrt},           {"Reciprocal", Act::kReciprocal},
-                              {"Erf", Act::kErf},         {"Floor", Act::kFloor},     {"Ceil", Act::kCeil},           {"Round", Act::kRound},
-                              {"Sign", Act::kSign},       {"Softsign", Act::kSoftsign}, {"Sin", Act::kSin},           {"Cos", Act::kCos},
-                              {"Identity", Act::kIdentity}};
+  constexpr Plain kPlain[] = {
+      {"Relu", Act::kRelu},   {"Sigmoid", Act::kSigmoid},   {"HardSwish", Act::kHardSwish},
+      {"Tanh", Act::kTanh},   {"Softplus", Act::kSoftplus}, {"Mish", Act::kMish},
+      {"Abs", Act::kAbs},     {"Neg", Act::kNeg},           {"Exp", Act::kExp},
+      {"Log", Act::kLog},     {"Sqrt", Act::kSqrt},         {"Reciprocal", Act::kReciprocal},
+      {"Erf", Act::kErf},     {"Floor", Act::kFloor},       {"Ceil", Act::kCeil},
+      {"Round", Act::kRound}, {"Sign", Act::kSign},         {"Softsign", Act::kSoftsign},
+      {"Sin", Act::kSin},     {"Cos", Act::kCos},           {"Identity", Act::kIdentity}};
   if (!n.domain.empty()) return std::nullopt;
   for (const Plain& p : kPlain) {
     if (n.op == p.op) return make(p.act);
   }
   if (n.op == "LeakyRelu") return make(Act::kLeakyRelu, n.get_float("alpha", 0.01F));
-  if (n.op == "HardSigmoid") return make(Act::kHardSigmoid, n.get_float("alpha", 0.2F), n.get_float("beta", 0.5F));
+  if (n.op == "HardSigmoid")
+    return make(Act::kHardSigmoid, n.get_float("alpha", 0.2F), n.get_float("beta", 0.5F));
   if (n.op == "Swish") return make(Act::kSwish, n.get_float("alpha", 1.0F));
-  if (n.op == "Gelu") return make(n.get_string("approximate", "none") == "tanh" ? Act::kGeluTanh : Act::kGeluErf);
+  if (n.op == "Gelu")
+    return make(n.get_string("approximate", "none") == "tanh" ? Act::kGeluTanh : Act::kGeluErf);
   if (n.op == "Elu") return make(Act::kElu, n.get_float("alpha", 1.0F));
-  if (n.op == "Selu") return make(Act::kSelu, n.get_float("alpha", 1.67326319217681884765625F), n.get_float("gamma", 1.05070102214813232421875F));
+  if (n.op == "Selu")
+    return make(Act::kSelu, n.get_float("alpha", 1.67326319217681884765625F),
+                n.get_float("gamma", 1.05070102214813232421875F));
   if (n.op == "Celu") return make(Act::kCelu, n.get_float("alpha", 1.0F));
   if (n.op == "ThresholdedRelu") return make(Act::kThresholdedRelu, n.get_float("alpha", 1.0F));
   if (n.op != "Clip") return std::nullopt;
@@ -59,8 +66,9 @@ std::optional<PwInstr> activation(const ir::Graph& g, const ir::Node& n, std::st
 }
 
 std::optional<PwOp> binary(const ir::Node& n) {
-  constexpr std::pair<const char*, PwOp> kOps[] = {{"Add", PwOp::kAdd}, {"Sub", PwOp::kSub}, {"Mul", PwOp::kMul}, {"Div", PwOp::kDiv},
-                                                   {"Min", PwOp::kMin}, {"Max", PwOp::kMax}, {"Pow", PwOp::kPow}, {"Sum", PwOp::kAdd}};
+  constexpr std::pair<const char*, PwOp> kOps[] = {
+      {"Add", PwOp::kAdd}, {"Sub", PwOp::kSub}, {"Mul", PwOp::kMul}, {"Div", PwOp::kDiv},
+      {"Min", PwOp::kMin}, {"Max", PwOp::kMax}, {"Pow", PwOp::kPow}, {"Sum", PwOp::kAdd}};
   if (!n.domain.empty()) return std::nullopt;
   for (const auto& [op, pw] : kOps) {
     if (n.op == op) return pw;
@@ -110,14 +118,17 @@ class Reducer {
       if (!take(nodes, first, end, running)) return false;
       running = nodes[end - 1]->outputs[0];
       if (anchor != nullptr && !same_shape(running, anchor->outputs[0])) {
-        return no("'" + nodes[end - 1]->name + "' changes the anchor's shape " + body_.value(anchor->outputs[0]).type.text());
+        return no("'" + nodes[end - 1]->name + "' changes the anchor's shape " +
+                  body_.value(anchor->outputs[0]).type.text());
       }
       first = end;
     }
-    if (body_.outputs().empty() || body_.outputs()[0] != running) return no("output 0 of the body is not its last value");
+    if (body_.outputs().empty() || body_.outputs()[0] != running)
+      return no("output 0 of the body is not its last value");
     for (size_t i = 1; i < body_.outputs().size(); ++i) {
       const ir::ValueId id = body_.outputs()[i];
-      if (i >= anchor->outputs.size() || anchor->outputs[i] != id) return no("output " + std::to_string(i) + " of the body is not the anchor's");
+      if (i >= anchor->outputs.size() || anchor->outputs[i] != id)
+        return no("output " + std::to_string(i) + " of the body is not the anchor's");
     }
     for (size_t i = anchor != nullptr ? anchor->inputs.size() : 0; i < layer_.inputs.size(); ++i) {
       const bool used = std::any_of(post.begin(), post.end(), [&](const PostOp& p) {
@@ -135,11 +146,13 @@ class Reducer {
   }
 
   bool check_anchor() {
-    if (anchor->inputs.size() > layer_.inputs.size()) return no("an input of the anchor is not an input of the layer");
+    if (anchor->inputs.size() > layer_.inputs.size())
+      return no("an input of the anchor is not an input of the layer");
     for (size_t i = 0; i < anchor->inputs.size(); ++i) {
       if (anchor->inputs[i] == ir::kNoValue && layer_.inputs[i] == ir::kNoValue) continue;
       if (anchor->inputs[i] != body_.inputs()[i] || layer_.inputs[i] == ir::kNoValue) {
-        return no("input " + std::to_string(i) + " of the anchor is not input " + std::to_string(i) + " of the layer");
+        return no("input " + std::to_string(i) + " of the anchor is not input " + std::to_string(i) +
+                  " of the layer");
       }
     }
     if (anchor->body != nullptr || anchor->num_captures > 0) return no("the anchor has a body or captures");
@@ -153,7 +166,8 @@ class Reducer {
       if (n.outputs.size() != 1) return no("'" + n.name + "' has several outputs");
       if (!is_float(body_.value(n.outputs[0]).type.dtype)) return no("'" + n.name + "' does not give floats");
       for (const ir::ValueId id : n.inputs) {
-        if (id != ir::kNoValue && !is_float(body_.value(id).type.dtype)) return no("an input of '" + n.name + "' is not a float");
+        if (id != ir::kNoValue && !is_float(body_.value(id).type.dtype))
+          return no("an input of '" + n.name + "' is not a float");
       }
     }
     return true;
@@ -165,9 +179,12 @@ class Reducer {
     return sa && sb && *sa == *sb;
   }
 
-  bool is_output(ir::ValueId id) const { return std::find(body_.outputs().begin(), body_.outputs().end(), id) != body_.outputs().end(); }
+  bool is_output(ir::ValueId id) const {
+    return std::find(body_.outputs().begin(), body_.outputs().end(), id) != body_.outputs().end();
+  }
 
-  /// One past the last node of the shortest stretch from `first` after which only its last value is still needed; 0 when there is none.
+  /// One past the last node of the shortest stretch from `first` after which only its last value is still
+  /// needed; 0 when there is none.
   size_t stretch(const std::vector<const ir::Node*>& nodes, size_t first, ir::ValueId running) const {
     if (anchor == nullptr) return nodes.size();
     std::vector<ir::ValueId> open = {running};
@@ -176,9 +193,11 @@ class Reducer {
       bool closed = true;
       for (const ir::ValueId id : open) {
         if (id == open.back()) continue;
-        closed = closed && !is_output(id) && std::none_of(nodes.begin() + static_cast<std::ptrdiff_t>(end), nodes.end(), [&](const ir::Node* n) {
-          return std::find(n->inputs.begin(), n->inputs.end(), id) != n->inputs.end();
-        });
+        closed = closed && !is_output(id) &&
+                 std::none_of(nodes.begin() + static_cast<std::ptrdiff_t>(end), nodes.end(),
+                              [&](const ir::Node* n) {
+                                return std::find(n->inputs.begin(), n->inputs.end(), id) != n->inputs.end();
+                              });
       }
       if (closed) return end;
     }
@@ -213,7 +232,8 @@ class Reducer {
     if (it == source_of_.end()) return false;
     PostOp p;
     const bool channel = per_channel(other, it->second);
-    p.kind = *op == PwOp::kAdd ? (channel ? PostOp::Kind::kBias : PostOp::Kind::kAdd) : (channel ? PostOp::Kind::kScale : PostOp::Kind::kMul);
+    p.kind = *op == PwOp::kAdd ? (channel ? PostOp::Kind::kBias : PostOp::Kind::kAdd)
+                               : (channel ? PostOp::Kind::kScale : PostOp::Kind::kMul);
     p.srcs = {it->second};
     post.push_back(std::move(p));
     return true;
@@ -225,9 +245,12 @@ class Reducer {
     const auto& shape = body_.value(id).type.shape;
     const auto& result = body_.value(anchor->outputs[0]).type.shape;
     const ir::ValueId outside = layer_.inputs[static_cast<size_t>(source)];
-    if (axis == ChannelAxis::kNone || !shape || !result || outside == ir::kNoValue || !outer_.value(outside).is_const()) return false;
+    if (axis == ChannelAxis::kNone || !shape || !result || outside == ir::kNoValue ||
+        !outer_.value(outside).is_const())
+      return false;
     if (shape->size() > result->size() || result->size() < 2) return false;
-    const size_t skip = result->size() - shape->size(), at = axis == ChannelAxis::kDim1 ? 1 : result->size() - 1;
+    const size_t skip = result->size() - shape->size(),
+                 at = axis == ChannelAxis::kDim1 ? 1 : result->size() - 1;
     if (at < skip) return false;
     for (size_t d = 0; d < shape->size(); ++d) {
       const Dim want = d + skip == at ? (*result)[at] : Dim(1);
@@ -286,7 +309,8 @@ class Reducer {
       }
       regs[n.outputs[0]] = result;
     }
-    if (p.program.instrs.empty() || regs[nodes[end - 1]->outputs[0]] != p.program.num_srcs + static_cast<int>(p.program.instrs.size()) - 1) {
+    if (p.program.instrs.empty() || regs[nodes[end - 1]->outputs[0]] !=
+                                        p.program.num_srcs + static_cast<int>(p.program.instrs.size()) - 1) {
       return no("the last instruction of the program is not its result");
     }
     merge_or_push(std::move(p));
@@ -306,7 +330,8 @@ class Reducer {
     return (*regs)[id] = emit(c);
   }
   bool operand_missing(const ir::Node& n) {
-    return no("an operand of '" + n.name + "' is neither an input of the layer, a scalar constant of the body, nor computed before");
+    return no("an operand of '" + n.name +
+              "' is neither an input of the layer, a scalar constant of the body, nor computed before");
   }
 
   /// Two programs in a row are one.
@@ -317,7 +342,8 @@ class Reducer {
     }
     PostOp& into = post.back();
     PwProgram& a = into.program;
-    // New sources of the second program come behind the first one's; its instructions move up by that many registers.
+    // New sources of the second program come behind the first one's; its instructions move up by that many
+    // registers.
     std::vector<int> map(static_cast<size_t>(p.program.num_srcs));
     std::vector<int> added;
     for (size_t k = 0; k < p.srcs.size(); ++k) {
@@ -339,7 +365,9 @@ class Reducer {
     map[0] = a.num_srcs + static_cast<int>(a.instrs.size()) - 1;
     const int base = a.num_srcs + static_cast<int>(a.instrs.size()) - p.program.num_srcs;
     for (PwInstr i : p.program.instrs) {
-      const auto moved = [&](int r) { return r < 0 ? r : r < p.program.num_srcs ? map[static_cast<size_t>(r)] : r + base; };
+      const auto moved = [&](int r) {
+        return r < 0 ? r : r < p.program.num_srcs ? map[static_cast<size_t>(r)] : r + base;
+      };
       i.a = moved(i.a);
       i.b = moved(i.b);
       a.instrs.push_back(i);
@@ -370,7 +398,8 @@ Problem derive_problem(const ir::Graph& graph, const ir::Node& node,
     if (id == ir::kNoValue) return Operand{};
     Operand o = operand(graph, id);
     const ir::Value& v = graph.value(id);
-    if (source && v.is_const() && is_integer(v.data->dtype()) && v.data->numel() <= kMaxOperandContents) o.contents = v.data->to_i64();
+    if (source && v.is_const() && is_integer(v.data->dtype()) && v.data->numel() <= kMaxOperandContents)
+      o.contents = v.data->to_i64();
     return o;
   };
   for (const ir::ValueId id : node.inputs) p.srcs.push_back(fill(id, true));

@@ -34,19 +34,23 @@ Values spread(const Tensor& t, const Shape& as) {
   for (size_t i = 0; i < flat.size(); ++i) flat[i] = t.at(static_cast<int64_t>(i));
   if (t.shape() == as) return flat;
   if (!broadcast_shapes(t.shape(), as) || *broadcast_shapes(t.shape(), as) != as) {
-    throw Error(ErrorCode::kInvalidArgument, "post-op source " + t.type_text() + " does not broadcast to " + type_text(t.dtype(), as));
+    throw Error(ErrorCode::kInvalidArgument,
+                "post-op source " + t.type_text() + " does not broadcast to " + type_text(t.dtype(), as));
   }
   const BroadcastLoop<1> loop(as, {&t.shape()});
   loop.each_row([&](int64_t at, const std::array<int64_t, 1>& off) {
-    for (int64_t i = 0; i < loop.inner(); ++i) out[static_cast<size_t>(at + i)] = flat[static_cast<size_t>(off[0] + (loop.steps(0) ? i : 0))];
+    for (int64_t i = 0; i < loop.inner(); ++i)
+      out[static_cast<size_t>(at + i)] = flat[static_cast<size_t>(off[0] + (loop.steps(0) ? i : 0))];
   });
   return out;
 }
 
-/// The source of a bias, scale, add or mul. A bias or scale of rank 1 behind a conv-like anchor lies along dimension 1.
+/// The source of a bias, scale, add or mul. A bias or scale of rank 1 behind a conv-like anchor lies along
+/// dimension 1.
 Values channel_source(const Problem& p, const PostOp& post, const Tensor& t, const Shape& as) {
   const bool channel = post.kind == PostOp::Kind::kBias || post.kind == PostOp::Kind::kScale;
-  if (!channel || t.rank() != 1 || as.size() < 3 || (p.op != "Conv" && p.op != "ConvTranspose")) return spread(t, as);
+  if (!channel || t.rank() != 1 || as.size() < 3 || (p.op != "Conv" && p.op != "ConvTranspose"))
+    return spread(t, as);
   Shape shape(as.size() - 1, 1);
   shape[0] = t.dim(0);
   return spread(t.reshaped(shape), as);
@@ -66,9 +70,12 @@ Values run_program(const PwProgram& program, std::vector<Values> regs, size_t co
     const Values* a = i.a >= 0 ? &regs.at(static_cast<size_t>(i.a)) : nullptr;
     const Values* b = i.b >= 0 ? &regs.at(static_cast<size_t>(i.b)) : nullptr;
     for (size_t e = 0; e < count; ++e) {
-      if (i.op == PwOp::kConst) out[e] = i.alpha;
-      else if (i.op == PwOp::kAct) out[e] = apply_act(i.act, (*a)[e], i.alpha, i.beta);
-      else out[e] = apply_pw(i.op, (*a)[e], (*b)[e]);
+      if (i.op == PwOp::kConst)
+        out[e] = i.alpha;
+      else if (i.op == PwOp::kAct)
+        out[e] = apply_act(i.act, (*a)[e], i.alpha, i.beta);
+      else
+        out[e] = apply_pw(i.op, (*a)[e], (*b)[e]);
     }
     round_to(&out, round);
     regs.push_back(std::move(out));
@@ -76,7 +83,8 @@ Values run_program(const PwProgram& program, std::vector<Values> regs, size_t co
   return std::move(regs.back());
 }
 
-Tensor requantised(const Values& v, const Shape& shape, const PostOp& p, const std::vector<const Tensor*>& srcs, DType to) {
+Tensor requantised(const Values& v, const Shape& shape, const PostOp& p,
+                   const std::vector<const Tensor*>& srcs, DType to) {
   Values q = v;
   if (!p.srcs.empty()) {
     const double scale = srcs[static_cast<size_t>(p.srcs[0])]->at(0);
@@ -127,7 +135,8 @@ double apply_act(Act act, double x, double a, double b) {
 
 std::vector<Tensor> run_problem(const Problem& p, const std::vector<const Tensor*>& srcs, bool oracle) {
   const bool pointwise = p.op == "Pointwise" && p.domain == ir::kHoneDomain;
-  if (srcs.size() != p.srcs.size() || p.dsts.empty()) throw Error(ErrorCode::kInvalidArgument, "wrong number of sources for " + p.text());
+  if (srcs.size() != p.srcs.size() || p.dsts.empty())
+    throw Error(ErrorCode::kInvalidArgument, "wrong number of sources for " + p.text());
   const bool converts = !p.post.empty() && p.post.back().kind == PostOp::Kind::kConvert;
 
   std::vector<Tensor> outputs(p.dsts.size());
@@ -144,8 +153,10 @@ std::vector<Tensor> run_problem(const Problem& p, const std::vector<const Tensor
     ErrorContext where;
     where.stage = "run";
     where.op = (p.domain.empty() ? "ai.onnx" : p.domain) + "::" + p.op;
-    outputs = run_op(*op, p.attrs, std::vector<const Tensor*>(srcs.begin(), srcs.begin() + static_cast<std::ptrdiff_t>(p.num_anchor_srcs)), types,
-                     oracle, &where);
+    outputs = run_op(*op, p.attrs,
+                     std::vector<const Tensor*>(
+                         srcs.begin(), srcs.begin() + static_cast<std::ptrdiff_t>(p.num_anchor_srcs)),
+                     types, oracle, &where);
     if (p.post.empty()) return outputs;
     shape = outputs[0].shape();
     running = spread(outputs[0], shape);
@@ -172,7 +183,8 @@ std::vector<Tensor> run_problem(const Problem& p, const std::vector<const Tensor
       default: {
         const bool add = post.kind == PostOp::Kind::kBias || post.kind == PostOp::Kind::kAdd;
         const Values other = channel_source(p, post, *srcs[static_cast<size_t>(post.srcs[0])], shape);
-        for (size_t e = 0; e < running.size(); ++e) running[e] = add ? running[e] + other[e] : running[e] * other[e];
+        for (size_t e = 0; e < running.size(); ++e)
+          running[e] = add ? running[e] + other[e] : running[e] * other[e];
         round_to(&running, round);
       }
     }

@@ -12,9 +12,9 @@
 namespace hone::ops {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::expect_values;
 using testing::f32;
+using ::testing::HasSubstr;
 
 // --- strings ---
 
@@ -26,9 +26,12 @@ class Generator {
   Problem next() {
     Problem p;
     const bool pointwise = pick(5) == 0;
-    p.op = pointwise ? "Pointwise" : std::vector<std::string>{"Conv", "MatMul", "LayerNormalization"}[pick(3)];
-    if (pointwise) p.domain = ir::kHoneDomain;
-    else if (pick(4) == 0) p.domain = "com.microsoft";
+    p.op =
+        pointwise ? "Pointwise" : std::vector<std::string>{"Conv", "MatMul", "LayerNormalization"}[pick(3)];
+    if (pointwise)
+      p.domain = ir::kHoneDomain;
+    else if (pick(4) == 0)
+      p.domain = "com.microsoft";
     if (!pointwise) {
       for (size_t i = pick(4); i > 0; --i) p.srcs.push_back(operand(true));
       p.num_anchor_srcs = p.srcs.size();
@@ -49,18 +52,21 @@ class Generator {
  private:
   size_t pick(size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(rng_); }
   float number() {
-    const float values[] = {0.0F, 1.0F, -0.5F, 6.0F, 1e-30F, 3.14159274F, -INFINITY, INFINITY, 16777216.0F, 0.1F, -1e20F};
+    const float values[] = {0.0F,      1.0F,     -0.5F,       6.0F, 1e-30F, 3.14159274F,
+                            -INFINITY, INFINITY, 16777216.0F, 0.1F, -1e20F};
     return values[pick(std::size(values))];
   }
   Operand operand(bool maybe_absent) {
     Operand o;
     if (maybe_absent && pick(6) == 0) return o;
-    const DType types[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kI8, DType::kI64, DType::kBool, DType::kF8E4M3FN};
+    const DType types[] = {DType::kF32, DType::kF16,  DType::kBF16,    DType::kI8,
+                           DType::kI64, DType::kBool, DType::kF8E4M3FN};
     o.dtype = types[pick(std::size(types))];
     for (size_t i = pick(5); i > 0; --i) o.dims.push_back(static_cast<int64_t>(pick(300)));
     if (pick(3) == 0) o.layout = Layout::kChannelsLast;
     o.constant = pick(2) == 0;
-    if (o.constant && o.dtype == DType::kI64) o.contents = std::vector<int64_t>{-1, static_cast<int64_t>(pick(9))};
+    if (o.constant && o.dtype == DType::kI64)
+      o.contents = std::vector<int64_t>{-1, static_cast<int64_t>(pick(9))};
     if (o.constant && o.dtype == DType::kI8) o.contents = std::vector<int64_t>{};
     return o;
   }
@@ -85,7 +91,9 @@ class Generator {
   PwProgram instructions(int num_srcs) {
     PwProgram program;
     program.num_srcs = num_srcs;
-    const auto reg = [&] { return static_cast<int>(pick(static_cast<size_t>(num_srcs) + program.instrs.size())); };
+    const auto reg = [&] {
+      return static_cast<int>(pick(static_cast<size_t>(num_srcs) + program.instrs.size()));
+    };
     for (size_t i = 1 + pick(5); i > 0; --i) {
       PwInstr instr;
       instr.op = static_cast<PwOp>(pick(9));
@@ -93,8 +101,10 @@ class Generator {
         instr.alpha = number();
       } else {
         instr.a = reg();
-        if (instr.op == PwOp::kAct) act(&instr.act, &instr.alpha, &instr.beta);
-        else instr.b = reg();
+        if (instr.op == PwOp::kAct)
+          act(&instr.act, &instr.alpha, &instr.beta);
+        else
+          instr.b = reg();
       }
       program.instrs.push_back(instr);
     }
@@ -138,7 +148,8 @@ TEST(ProblemText, ParseIsTheInverseOfText) {
 
 TEST(ProblemText, TheExampleOfTheHeader) {
   const std::string text =
-      "Conv(f32[1,64,56,56]:nhwc, f32[64,64,3,3]*) {pads=[1,1,1,1] strides=[1,1]} +bias(f32[64]*) +add(f32[1,64,56,56]:nhwc) +relu -> "
+      "Conv(f32[1,64,56,56]:nhwc, f32[64,64,3,3]*) {pads=[1,1,1,1] strides=[1,1]} +bias(f32[64]*) "
+      "+add(f32[1,64,56,56]:nhwc) +relu -> "
       "f32[1,64,56,56]:nhwc";
   const Problem p = Problem::parse(text);
   EXPECT_EQ(p.text(), text);
@@ -185,13 +196,15 @@ TEST(ProblemText, SurvivesAnyByte) {
       const Problem p = Problem::parse(text);
       EXPECT_EQ(Problem::parse(p.text()).text(), p.text());
     } catch (const Error& e) {
-      EXPECT_TRUE(e.code() == ErrorCode::kInvalidArgument || e.code() == ErrorCode::kInvalidModel) << e.what();
+      EXPECT_TRUE(e.code() == ErrorCode::kInvalidArgument || e.code() == ErrorCode::kInvalidModel)
+          << e.what();
     }
   }
 }
 
 TEST(Act, NamesAndValues) {
-  for (int i = 0; i <= static_cast<int>(Act::kIdentity); ++i) EXPECT_EQ(parse_act(act_name(static_cast<Act>(i))), static_cast<Act>(i));
+  for (int i = 0; i <= static_cast<int>(Act::kIdentity); ++i)
+    EXPECT_EQ(parse_act(act_name(static_cast<Act>(i))), static_cast<Act>(i));
   EXPECT_EQ(parse_act("nothing"), std::nullopt);
   EXPECT_EQ(apply_act(Act::kClip, 7, 0, 6), 6);
   EXPECT_TRUE(std::isnan(apply_act(Act::kRelu, NAN, 0, 0)));
@@ -211,12 +224,17 @@ struct Layer {
   ir::ValueId input(Shape shape, bool constant = false) {
     const std::string name = "i" + std::to_string(in.size());
     const TypeInfo type{DType::kF32, ir::to_dims(shape)};
-    outer_inputs.push_back(constant ? outer->add_constant(name, f32(shape, testing::noise(numel(shape), static_cast<uint32_t>(in.size()) + 5))) : outer->add_input(name, type));
+    outer_inputs.push_back(
+        constant ? outer->add_constant(
+                       name, f32(shape, testing::noise(numel(shape), static_cast<uint32_t>(in.size()) + 5)))
+                 : outer->add_input(name, type));
     in.push_back(body->add_input(name, type));
     return in.back();
   }
   ir::ValueId scalar(float v) { return body->add_constant("", Tensor::f32_scalar(v)); }
-  ir::ValueId op(const char* name, std::vector<ir::ValueId> inputs, AttrMap attrs = {}) { return body->add_node(name, std::move(inputs), std::move(attrs))->outputs[0]; }
+  ir::ValueId op(const char* name, std::vector<ir::ValueId> inputs, AttrMap attrs = {}) {
+    return body->add_node(name, std::move(inputs), std::move(attrs))->outputs[0];
+  }
 
   const ir::Node* finish(ir::ValueId result, int anchor = 0) {
     body->add_output(result);
@@ -246,7 +264,8 @@ struct Layer {
     for (const ir::ValueId id : outer_inputs) {
       const ir::Value& v = outer->value(id);
       const Shape shape = *ir::const_dims(*v.type.shape);
-      given.push_back(v.is_const() ? *v.data : f32(shape, testing::noise(numel(shape), static_cast<uint32_t>(id) + 40)));
+      given.push_back(
+          v.is_const() ? *v.data : f32(shape, testing::noise(numel(shape), static_cast<uint32_t>(id) + 40)));
     }
     for (const Tensor& t : given) srcs.push_back(&t);
     for (const bool oracle : {false, true}) {
@@ -266,7 +285,8 @@ std::string post_text(const Problem& p) {
 
 TEST(Body, ConvWithBiasResidualAndRelu) {
   Layer l;
-  const auto x = l.input({1, 3, 5, 5}), w = l.input({4, 3, 1, 1}, true), b = l.input({4, 1, 1}, true), r = l.input({1, 4, 5, 5});
+  const auto x = l.input({1, 3, 5, 5}), w = l.input({4, 3, 1, 1}, true), b = l.input({4, 1, 1}, true),
+             r = l.input({1, 4, 5, 5});
   const auto conv = l.op("Conv", {x, w});
   const ir::Node* n = l.finish(l.op("Relu", {l.op("Add", {r, l.op("Add", {conv, b})})}));
   EXPECT_EQ(check_body(*l.outer, *n), "");
@@ -302,7 +322,8 @@ TEST(Body, NeighbouringProgramsAreOne) {
   const auto y = l.op("Sub", {a, l.op("MatMul", {x, w})});  // running value on the right
   const auto z = l.op("Div", {l.op("Mul", {y, l.scalar(0.5F)}), b});
   const ir::Node* n = l.finish(l.op("Sub", {z, a}));
-  EXPECT_EQ(post_text(l.derive(n)), "+program(f32[2,4], f32[1,4]; sub(1,0); const(0.5); mul(3,4); div(5,2); sub(6,1))");
+  EXPECT_EQ(post_text(l.derive(n)),
+            "+program(f32[2,4], f32[1,4]; sub(1,0); const(0.5); mul(3,4); div(5,2); sub(6,1))");
 }
 
 TEST(Body, NoAnchorIsOneProgram) {
@@ -310,7 +331,8 @@ TEST(Body, NoAnchorIsOneProgram) {
   const auto a = l.input({2, 3}), b = l.input({3});
   const ir::Node* n = l.finish(l.op("Tanh", {l.op("Add", {l.op("Mul", {a, b}), a})}), -1);
   const Problem p = l.derive(n);
-  EXPECT_EQ(p.text(), "hone::Pointwise() +program(f32[2,3], f32[3]; mul(0,1); add(2,0); tanh(3)) -> f32[2,3]");
+  EXPECT_EQ(p.text(),
+            "hone::Pointwise() +program(f32[2,3], f32[3]; mul(0,1); add(2,0); tanh(3)) -> f32[2,3]");
 }
 
 TEST(Body, SourcesMayComeInAnyOrder) {
@@ -363,10 +385,12 @@ TEST(Body, WhatDoesNotReduceSaysWhy) {
                 return y;
               }),
               HasSubstr("body"));
-  EXPECT_THAT(why([](Layer& l) {
-                const auto x = l.input({2, 3});
-                return l.op("Add", {x, l.body->add_constant("c", f32({3}, {1, 2, 3}))});
-              }, -1),
+  EXPECT_THAT(why(
+                  [](Layer& l) {
+                    const auto x = l.input({2, 3});
+                    return l.op("Add", {x, l.body->add_constant("c", f32({3}, {1, 2, 3}))});
+                  },
+                  -1),
               HasSubstr("scalar constant"));
 }
 
@@ -381,8 +405,10 @@ TEST(Problem, OfAPlainNodeKeepsSmallIntegerOperands) {
 }
 
 TEST(RunProblem, ConvertAndRankOneBias) {
-  const Problem conv = Problem::parse("Conv(f32[1,1,2,2], f32[2,1,1,1]*) +bias(f32[2]*) +convert(f32[]*, u8[]*) -> u8[1,2,2,2]");
-  const Tensor x = f32({1, 1, 2, 2}, {1, 2, 3, 4}), w = f32({2, 1, 1, 1}, {1, 10}), b = f32({2}, {0.5F, 0}), s = f32({}, {0.5F}), z = testing::u8({}, {100});
+  const Problem conv = Problem::parse(
+      "Conv(f32[1,1,2,2], f32[2,1,1,1]*) +bias(f32[2]*) +convert(f32[]*, u8[]*) -> u8[1,2,2,2]");
+  const Tensor x = f32({1, 1, 2, 2}, {1, 2, 3, 4}), w = f32({2, 1, 1, 1}, {1, 10}), b = f32({2}, {0.5F, 0}),
+               s = f32({}, {0.5F}), z = testing::u8({}, {100});
   const Tensor y = run_problem(conv, {&x, &w, &b, &s, &z})[0];
   EXPECT_EQ(y.dtype(), DType::kU8);
   expect_values(y, {103, 105, 107, 109, 120, 140, 160, 180});

@@ -1,8 +1,8 @@
 // ReduceSum, -Mean, -Max, -Min, -Prod, -L1, -L2, -LogSum, -LogSumExp, -SumSquare.
-// Math: floats accumulate in f64 in row-major order of the reduced dimensions. Integers wrap; the mean of integers is truncated.
-// Empty sets: sum, norms 0; product 1; max and min the type's lowest and highest (-inf, inf); logs -inf; mean NaN.
-// NaN makes ReduceMax and ReduceMin NaN, as it does Max and Min.
-// Axes are an input since 18 (ReduceSum: 13), an attribute before.
+// Math: floats accumulate in f64 in row-major order of the reduced dimensions. Integers wrap; the mean of
+// integers is truncated. Empty sets: sum, norms 0; product 1; max and min the type's lowest and highest
+// (-inf, inf); logs -inf; mean NaN. NaN makes ReduceMax and ReduceMin NaN, as it does Max and Min. Axes are
+// an input since 18 (ReduceSum: 13), an attribute before.
 #include <cmath>
 #include <limits>
 
@@ -20,9 +20,16 @@ struct Row {
   const char* name;
   Kind kind;
 };
-constexpr Row kRows[] = {{"ReduceSum", Kind::kSum}, {"ReduceMean", Kind::kMean}, {"ReduceMax", Kind::kMax}, {"ReduceMin", Kind::kMin},
-                         {"ReduceProd", Kind::kProd}, {"ReduceL1", Kind::kL1}, {"ReduceL2", Kind::kL2}, {"ReduceLogSum", Kind::kLogSum},
-                         {"ReduceLogSumExp", Kind::kLogSumExp}, {"ReduceSumSquare", Kind::kSumSquare}};
+constexpr Row kRows[] = {{"ReduceSum", Kind::kSum},
+                         {"ReduceMean", Kind::kMean},
+                         {"ReduceMax", Kind::kMax},
+                         {"ReduceMin", Kind::kMin},
+                         {"ReduceProd", Kind::kProd},
+                         {"ReduceL1", Kind::kL1},
+                         {"ReduceL2", Kind::kL2},
+                         {"ReduceLogSum", Kind::kLogSum},
+                         {"ReduceLogSumExp", Kind::kLogSumExp},
+                         {"ReduceSumSquare", Kind::kSumSquare}};
 
 // --- inference ---
 
@@ -50,7 +57,10 @@ void fold_contents(InferContext& ctx, const std::vector<bool>& reduced) {
   if (contents->empty() && op != "ReduceSum" && op != "ReduceProd") return;
   Dim value = op == "ReduceProd" ? Dim(1) : op == "ReduceSum" ? Dim(0) : contents->front();
   for (const Dim& d : *contents) {
-    value = op == "ReduceProd" ? value * d : op == "ReduceSum" ? value + d : op == "ReduceMax" ? Dim::max(value, d) : Dim::min(value, d);
+    value = op == "ReduceProd"  ? value * d
+            : op == "ReduceSum" ? value + d
+            : op == "ReduceMax" ? Dim::max(value, d)
+                                : Dim::min(value, d);
   }
   ctx.set_contents(0, {value});
 }
@@ -63,13 +73,16 @@ void infer(InferContext& ctx) {
   if (!reduced) {
     if (keep) return ctx.set_output(0, ctx.dtype(0), unknown_dims(ctx, x.size()));
     const auto count = vector_length(ctx, 1);
-    if (!count || *count == 0 || *count > static_cast<int64_t>(x.size())) return ctx.set_output(0, ctx.dtype(0), std::nullopt);
+    if (!count || *count == 0 || *count > static_cast<int64_t>(x.size()))
+      return ctx.set_output(0, ctx.dtype(0), std::nullopt);
     return ctx.set_output(0, ctx.dtype(0), unknown_dims(ctx, x.size() - static_cast<size_t>(*count)));
   }
   Dims out;
   for (size_t d = 0; d < x.size(); ++d) {
-    if (!(*reduced)[d]) out.push_back(x[d]);
-    else if (keep) out.emplace_back(1);
+    if (!(*reduced)[d])
+      out.push_back(x[d]);
+    else if (keep)
+      out.emplace_back(1);
   }
   ctx.set_output(0, ctx.dtype(0), out);
   fold_contents(ctx, *reduced);
@@ -128,7 +141,10 @@ double reduce_float(Kind kind, const T* x, const ReduceView& v) {
 template <class T>
 T reduce_integer(Kind kind, const T* x, const ReduceView& v) {
   const int64_t n = v.count();
-  T acc = kind == Kind::kProd ? T{1} : kind == Kind::kMax ? std::numeric_limits<T>::min() : kind == Kind::kMin ? std::numeric_limits<T>::max() : T{0};
+  T acc = kind == Kind::kProd  ? T{1}
+          : kind == Kind::kMax ? std::numeric_limits<T>::min()
+          : kind == Kind::kMin ? std::numeric_limits<T>::max()
+                               : T{0};
   double wide = 0;
   for (int64_t j = 0; j < n; ++j) {
     const T e = x[v.offset(j)];
@@ -167,15 +183,19 @@ void run(KernelContext& ctx, Kind kind) {
   }
   Shape shape;
   for (size_t d = 0; d < reduced.size(); ++d) {
-    if (!reduced[d]) shape.push_back(x.shape()[d]);
-    else if (keep) shape.push_back(1);
+    if (!reduced[d])
+      shape.push_back(x.shape()[d]);
+    else if (keep)
+      shape.push_back(1);
   }
   Tensor& out = ctx.out(0, shape);
   const ReduceView v(x.shape(), reduced);
   const double work = static_cast<double>(v.count());
   if (dispatch_float(x.dtype(), [&](auto tag) {
         using T = typename decltype(tag)::type;
-        ref_parallel(v.outputs(), work, [&](int64_t i) { out.data<T>()[i] = static_cast<T>(reduce_float(kind, x.data<T>() + v.base(i), v)); });
+        ref_parallel(v.outputs(), work, [&](int64_t i) {
+          out.data<T>()[i] = static_cast<T>(reduce_float(kind, x.data<T>() + v.base(i), v));
+        });
       })) {
     return;
   }
@@ -193,7 +213,8 @@ void run(KernelContext& ctx, Kind kind) {
   }
   integer_or_throw(ctx, x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    ref_parallel(v.outputs(), work, [&](int64_t i) { out.data<T>()[i] = reduce_integer(kind, x.data<T>() + v.base(i), v); });
+    ref_parallel(v.outputs(), work,
+                 [&](int64_t i) { out.data<T>()[i] = reduce_integer(kind, x.data<T>() + v.base(i), v); });
   });
 }
 
@@ -228,10 +249,10 @@ OpDef make(Kind kind, void (*run_kernel)(KernelContext&)) {
 
 }  // namespace
 
-#define HONE_REDUCE(Name, kKind)                             \
-  const OpDef& op_##Name() {                                 \
-    static const OpDef def = make(kKind, kernel<kKind>);     \
-    return def;                                              \
+#define HONE_REDUCE(Name, kKind)                         \
+  const OpDef& op_##Name() {                             \
+    static const OpDef def = make(kKind, kernel<kKind>); \
+    return def;                                          \
   }
 HONE_REDUCE(ReduceSum, Kind::kSum)
 HONE_REDUCE(ReduceMean, Kind::kMean)

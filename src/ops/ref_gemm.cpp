@@ -41,7 +41,8 @@ struct Scratch {
   std::vector<double> a, b, c;
 };
 
-void run_tile(const RefGemm& g, Micro micro, int64_t batch, int64_t i0, int64_t rows, int64_t j0, int64_t cols, Scratch* s) {
+void run_tile(const RefGemm& g, Micro micro, int64_t batch, int64_t i0, int64_t rows, int64_t j0,
+              int64_t cols, Scratch* s) {
   const int64_t prows = ceil_to(rows, kPanelRows), pcols = ceil_to(cols, kPanelCols);
   s->c.assign(static_cast<size_t>(prows * pcols), 0.0);
   const int64_t kc_max = std::min(kBlockK, g.k);
@@ -50,11 +51,13 @@ void run_tile(const RefGemm& g, Micro micro, int64_t batch, int64_t i0, int64_t 
   for (int64_t p0 = 0; p0 < g.k; p0 += kBlockK) {
     const int64_t kc = std::min(kBlockK, g.k - p0);
     for (int64_t r = 0; r < rows; r += kPanelRows) {
-      g.pack_a(batch, i0 + r, std::min<int64_t>(kPanelRows, rows - r), p0, kc, s->a.data() + r * kc, kPanelRows);
+      g.pack_a(batch, i0 + r, std::min<int64_t>(kPanelRows, rows - r), p0, kc, s->a.data() + r * kc,
+               kPanelRows);
     }
     for (int64_t c = 0; c < cols; c += kPanelCols) {
       g.pack_b(batch, j0 + c, std::min<int64_t>(kPanelCols, cols - c), p0, kc, s->b.data(), kPanelCols);
-      for (int64_t r = 0; r < rows; r += kPanelRows) micro(kc, s->a.data() + r * kc, s->b.data(), s->c.data() + r * pcols + c, pcols);
+      for (int64_t r = 0; r < rows; r += kPanelRows)
+        micro(kc, s->a.data() + r * kc, s->b.data(), s->c.data() + r * pcols + c, pcols);
     }
   }
   g.store(batch, i0, rows, j0, cols, s->c.data(), pcols);
@@ -68,10 +71,12 @@ void ref_gemm(const RefGemm& g) {
   const int64_t tiles_m = (g.m + kBlockM - 1) / kBlockM, tiles_n = (g.n + kBlockN - 1) / kBlockN;
   const int64_t tiles = g.batch * tiles_m * tiles_n;
   const auto tile = [&](int64_t t, Scratch* s) {
-    const int64_t batch = t / (tiles_m * tiles_n), i0 = t / tiles_n % tiles_m * kBlockM, j0 = t % tiles_n * kBlockN;
+    const int64_t batch = t / (tiles_m * tiles_n), i0 = t / tiles_n % tiles_m * kBlockM,
+                  j0 = t % tiles_n * kBlockN;
     run_tile(g, micro, batch, i0, std::min(kBlockM, g.m - i0), j0, std::min(kBlockN, g.n - j0), s);
   };
-  const double flops = 2.0 * static_cast<double>(g.batch) * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
+  const double flops = 2.0 * static_cast<double>(g.batch) * static_cast<double>(g.m) *
+                       static_cast<double>(g.n) * static_cast<double>(g.k);
   if (tiles == 1 || flops < 2e5) {
     Scratch s;
     for (int64_t t = 0; t < tiles; ++t) tile(t, &s);
@@ -85,7 +90,8 @@ void ref_gemm(const RefGemm& g) {
   pool.parallel_for(
       chunks,
       [&](int64_t chunk, int worker) {
-        for (int64_t t = chunk * per_chunk; t < std::min(tiles, (chunk + 1) * per_chunk); ++t) tile(t, &scratch[static_cast<size_t>(worker)]);
+        for (int64_t t = chunk * per_chunk; t < std::min(tiles, (chunk + 1) * per_chunk); ++t)
+          tile(t, &scratch[static_cast<size_t>(worker)]);
       },
       static_cast<int>(scratch.size()));
 }

@@ -1,8 +1,10 @@
-// RNN, GRU, LSTM: one layer, forward, reverse or both. States stay in f64 from step to step; outputs are rounded once.
+// RNN, GRU, LSTM: one layer, forward, reverse or both. States stay in f64 from step to step; outputs are
+// rounded once.
 //
-// The recurrence runs per direction over time; sequence_lens[b] steps for batch entry b, the reverse direction starting at each entry's own end.
-// Y is 0 behind an entry's end; Y_h and Y_c are the states after its last step.
-// Version 1 and 3 have output_sequence, which only says whether Y is wanted; `layout` came with 14.
+// The recurrence runs per direction over time; sequence_lens[b] steps for batch entry b, the reverse
+// direction starting at each entry's own end. Y is 0 behind an entry's end; Y_h and Y_c are the states after
+// its last step. Version 1 and 3 have output_sequence, which only says whether Y is wanted; `layout` came
+// with 14.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -17,14 +19,28 @@ namespace {
 
 enum class Cell { kRnn, kGru, kLstm };
 
-Cell cell_of(std::string_view op) { return op == "LSTM" ? Cell::kLstm : op == "GRU" ? Cell::kGru : Cell::kRnn; }
+Cell cell_of(std::string_view op) {
+  return op == "LSTM" ? Cell::kLstm : op == "GRU" ? Cell::kGru : Cell::kRnn;
+}
 int64_t gates_of(Cell c) { return c == Cell::kLstm ? 4 : c == Cell::kGru ? 3 : 1; }
 size_t functions_of(Cell c) { return c == Cell::kLstm ? 3 : c == Cell::kGru ? 2 : 1; }
 
 // --- activations of the cells ---
 
 struct Function {
-  enum class Kind { kRelu, kTanh, kSigmoid, kAffine, kLeakyRelu, kThresholdedRelu, kScaledTanh, kHardSigmoid, kElu, kSoftsign, kSoftplus };
+  enum class Kind {
+    kRelu,
+    kTanh,
+    kSigmoid,
+    kAffine,
+    kLeakyRelu,
+    kThresholdedRelu,
+    kScaledTanh,
+    kHardSigmoid,
+    kElu,
+    kSoftsign,
+    kSoftplus
+  };
   Kind kind = Kind::kTanh;
   double alpha = 0, beta = 0;
 
@@ -35,7 +51,8 @@ struct Function {
       case Kind::kSigmoid: return fn_sigmoid(x);
       case Kind::kAffine: return alpha * x + beta;
       case Kind::kLeakyRelu: return fn_leaky_relu(x, alpha);
-      case Kind::kThresholdedRelu: return x >= alpha || x != x ? x : 0.0;  // >= here, > in the operator of that name
+      case Kind::kThresholdedRelu:
+        return x >= alpha || x != x ? x : 0.0;  // >= here, > in the operator of that name
       case Kind::kScaledTanh: return alpha * std::tanh(beta * x);
       case Kind::kHardSigmoid: return fn_hard_sigmoid(x, alpha, beta);
       case Kind::kElu: return fn_elu(x, alpha);
@@ -52,19 +69,26 @@ struct FunctionRow {
   int params;  ///< 0: none, 1: alpha, 2: alpha and beta
   double alpha, beta;
 };
-constexpr FunctionRow kFunctions[] = {
-    {"relu", Function::Kind::kRelu, 0, 0, 0},          {"tanh", Function::Kind::kTanh, 0, 0, 0},
-    {"sigmoid", Function::Kind::kSigmoid, 0, 0, 0},    {"affine", Function::Kind::kAffine, 2, 1, 0},
-    {"leakyrelu", Function::Kind::kLeakyRelu, 1, 0.01F, 0}, {"thresholdedrelu", Function::Kind::kThresholdedRelu, 1, 1, 0},
-    {"scaledtanh", Function::Kind::kScaledTanh, 2, 1, 1}, {"hardsigmoid", Function::Kind::kHardSigmoid, 2, 0.2F, 0.5F},
-    {"elu", Function::Kind::kElu, 1, 1, 0},            {"softsign", Function::Kind::kSoftsign, 0, 0, 0},
-    {"softplus", Function::Kind::kSoftplus, 0, 0, 0}};
+constexpr FunctionRow kFunctions[] = {{"relu", Function::Kind::kRelu, 0, 0, 0},
+                                      {"tanh", Function::Kind::kTanh, 0, 0, 0},
+                                      {"sigmoid", Function::Kind::kSigmoid, 0, 0, 0},
+                                      {"affine", Function::Kind::kAffine, 2, 1, 0},
+                                      {"leakyrelu", Function::Kind::kLeakyRelu, 1, 0.01F, 0},
+                                      {"thresholdedrelu", Function::Kind::kThresholdedRelu, 1, 1, 0},
+                                      {"scaledtanh", Function::Kind::kScaledTanh, 2, 1, 1},
+                                      {"hardsigmoid", Function::Kind::kHardSigmoid, 2, 0.2F, 0.5F},
+                                      {"elu", Function::Kind::kElu, 1, 1, 0},
+                                      {"softsign", Function::Kind::kSoftsign, 0, 0, 0},
+                                      {"softplus", Function::Kind::kSoftplus, 0, 0, 0}};
 
-/// The functions of all directions. Values of activation_alpha and _beta are consumed in order by the functions that have such a parameter.
-std::vector<Function> read_functions(const AttrMap& attrs, Cell cell, size_t directions, const std::function<void(const std::string&)>& fail) {
+/// The functions of all directions. Values of activation_alpha and _beta are consumed in order by the
+/// functions that have such a parameter.
+std::vector<Function> read_functions(const AttrMap& attrs, Cell cell, size_t directions,
+                                     const std::function<void(const std::string&)>& fail) {
   std::vector<std::string> names;
   if (const auto it = attrs.find("activations"); it != attrs.end()) {
-    if (!std::holds_alternative<std::vector<std::string>>(it->second)) fail("attribute 'activations' is not a list of strings");
+    if (!std::holds_alternative<std::vector<std::string>>(it->second))
+      fail("attribute 'activations' is not a list of strings");
     names = std::get<std::vector<std::string>>(it->second);
   }
   if (names.empty()) {
@@ -77,13 +101,18 @@ std::vector<Function> read_functions(const AttrMap& attrs, Cell cell, size_t dir
   const size_t need = functions_of(cell) * directions;
   // RNN's schema default names two functions whatever the direction.
   if (cell == Cell::kRnn && names.size() == 2 && directions == 1) names.resize(1);
-  if (names.size() != need) fail("attribute 'activations' has " + std::to_string(names.size()) + " functions, needs " + std::to_string(need));
-  const std::vector<float> alphas = ir::attr_floats(attrs, "activation_alpha"), betas = ir::attr_floats(attrs, "activation_beta");
+  if (names.size() != need)
+    fail("attribute 'activations' has " + std::to_string(names.size()) + " functions, needs " +
+         std::to_string(need));
+  const std::vector<float> alphas = ir::attr_floats(attrs, "activation_alpha"),
+                           betas = ir::attr_floats(attrs, "activation_beta");
   size_t next_alpha = 0, next_beta = 0;
   std::vector<Function> out;
   for (std::string name : names) {
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const auto row = std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const FunctionRow& r) { return name == r.name; });
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const auto row = std::find_if(std::begin(kFunctions), std::end(kFunctions),
+                                  [&](const FunctionRow& r) { return name == r.name; });
     if (row == std::end(kFunctions)) {
       fail("attribute 'activations': unknown function '" + name + "'");
       return out;
@@ -96,7 +125,8 @@ std::vector<Function> read_functions(const AttrMap& attrs, Cell cell, size_t dir
   return out;
 }
 
-size_t read_directions(const AttrMap& attrs, bool* reverse, const std::function<void(const std::string&)>& fail) {
+size_t read_directions(const AttrMap& attrs, bool* reverse,
+                       const std::function<void(const std::string&)>& fail) {
   const std::string direction = ir::attr_string(attrs, "direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
     fail("attribute 'direction' is '" + direction + "', must be forward, reverse or bidirectional");
@@ -119,7 +149,8 @@ void infer(InferContext& ctx) {
   if (node.has("hidden_size")) {
     hidden = Dim(node.get_int("hidden_size", 0));
     if (hidden.value() < 1) ctx.fail("attribute 'hidden_size' is " + hidden.text() + ", must be at least 1");
-    if (ctx.has_shape(2) && ctx.shape(2).size() == 3 && ctx.shape(2)[2].is_const() && !(ctx.shape(2)[2] == hidden)) {
+    if (ctx.has_shape(2) && ctx.shape(2).size() == 3 && ctx.shape(2)[2].is_const() &&
+        !(ctx.shape(2)[2] == hidden)) {
       ctx.fail("attribute 'hidden_size' is " + hidden.text() + ", R is " + ctx.input(2).text());
     }
   } else {
@@ -132,11 +163,14 @@ void infer(InferContext& ctx) {
   const Dims& x = ctx.shape(0);
   if (x.size() != 3) ctx.fail("input X must have rank 3, is " + ctx.input(0).text());
   for (size_t i = 1; i <= 2; ++i) {
-    if (ctx.has_shape(i) && ctx.shape(i).size() != 3) ctx.fail(std::string(i == 1 ? "W" : "R") + " must have rank 3, is " + ctx.input(i).text());
+    if (ctx.has_shape(i) && ctx.shape(i).size() != 3)
+      ctx.fail(std::string(i == 1 ? "W" : "R") + " must have rank 3, is " + ctx.input(i).text());
   }
-  const Dim steps = x[batch_first ? 1 : 0], batch = x[batch_first ? 0 : 1], d(static_cast<int64_t>(directions));
+  const Dim steps = x[batch_first ? 1 : 0], batch = x[batch_first ? 0 : 1],
+            d(static_cast<int64_t>(directions));
   const Dims state = batch_first ? Dims{batch, d, hidden} : Dims{d, batch, hidden};
-  ctx.set_output(0, ctx.dtype(0), batch_first ? Dims{batch, steps, d, hidden} : Dims{steps, d, batch, hidden});
+  ctx.set_output(0, ctx.dtype(0),
+                 batch_first ? Dims{batch, steps, d, hidden} : Dims{steps, d, batch, hidden});
   ctx.set_output(1, ctx.dtype(0), state);
   ctx.set_output(2, ctx.dtype(0), state);
 }
@@ -175,7 +209,9 @@ struct Layer {
   double clipped(double x) const { return clip > 0 ? fn_clip(x, -clip, clip) : x; }
   /// Row (t, b) of X; offsets of state (d, b) and of Y (t, d, b).
   int64_t x_row(int64_t t, int64_t b) const { return batch_first ? b * steps + t : t * batch + b; }
-  int64_t state_row(int64_t d, int64_t b, int64_t directions) const { return batch_first ? b * directions + d : d * batch + b; }
+  int64_t state_row(int64_t d, int64_t b, int64_t directions) const {
+    return batch_first ? b * directions + d : d * batch + b;
+  }
   int64_t y_row(int64_t t, int64_t d, int64_t b, int64_t directions) const {
     return batch_first ? (b * steps + t) * directions + d : (t * directions + d) * batch + b;
   }
@@ -188,7 +224,7 @@ struct Direction {
   const T *w, *r;
   Values bias_w, bias_r, peephole;  ///< [gates * hidden], peephole [3 * hidden] or empty
   const Function* f;
-  Values h, c;                      ///< [batch, hidden]
+  Values h, c;  ///< [batch, hidden]
   Values xw, hr, tmp;
 
   /// Input part of all steps: rows of X in their own order.
@@ -240,7 +276,8 @@ struct Direction {
     Values part(static_cast<size_t>(layer.batch * hidden));
     multiply(tmp.data(), layer.batch, hidden, r + 2 * hidden * hidden, hidden, part.data());
     for (int64_t b = 0; b < layer.batch; ++b) {
-      std::copy(&part[static_cast<size_t>(b * hidden)], &part[static_cast<size_t>(b * hidden)] + hidden, &hr[static_cast<size_t>(b * n + 2 * hidden)]);
+      std::copy(&part[static_cast<size_t>(b * hidden)], &part[static_cast<size_t>(b * hidden)] + hidden,
+                &hr[static_cast<size_t>(b * n + 2 * hidden)]);
     }
   }
 
@@ -259,9 +296,12 @@ struct Direction {
 
   double lstm(const double* x, const double* q, int64_t i, double* cell) const {
     const int64_t hidden = layer.hidden;
-    const auto peep = [&](int64_t g, double state) { return peephole.empty() ? 0.0 : peephole[static_cast<size_t>(g * hidden + i)] * state; };
+    const auto peep = [&](int64_t g, double state) {
+      return peephole.empty() ? 0.0 : peephole[static_cast<size_t>(g * hidden + i)] * state;
+    };
     const double in = f[0](layer.clipped(gate(x, q, 0, i) + peep(0, *cell)));
-    const double forget = layer.input_forget ? 1 - in : f[0](layer.clipped(gate(x, q, 2, i) + peep(2, *cell)));
+    const double forget =
+        layer.input_forget ? 1 - in : f[0](layer.clipped(gate(x, q, 2, i) + peep(2, *cell)));
     const double candidate = f[1](layer.clipped(gate(x, q, 3, i)));
     *cell = forget * *cell + in * candidate;
     const double out = f[0](layer.clipped(gate(x, q, 1, i) + peep(1, *cell)));
@@ -270,7 +310,9 @@ struct Direction {
 };
 
 void check_shape(const KernelContext& ctx, size_t i, const char* name, const Shape& want) {
-  if (ctx.has_input(i) && ctx.in(i).shape() != want) ctx.fail(std::string(name) + " is " + ctx.in(i).type_text() + ", must be " + type_text(ctx.in(i).dtype(), want));
+  if (ctx.has_input(i) && ctx.in(i).shape() != want)
+    ctx.fail(std::string(name) + " is " + ctx.in(i).type_text() + ", must be " +
+             type_text(ctx.in(i).dtype(), want));
 }
 
 Values slice(const Tensor& t, int64_t from, int64_t count) {
@@ -280,7 +322,8 @@ Values slice(const Tensor& t, int64_t from, int64_t count) {
 }
 
 template <class T>
-void run(KernelContext& ctx, const Layer& l, size_t directions, bool reverse, const std::vector<Function>& functions) {
+void run(KernelContext& ctx, const Layer& l, size_t directions, bool reverse,
+         const std::vector<Function>& functions) {
   const auto D = static_cast<int64_t>(directions);
   const int64_t hidden = l.hidden, n = l.gates * hidden;
   const Shape state = l.batch_first ? Shape{l.batch, D, hidden} : Shape{D, l.batch, hidden};
@@ -292,10 +335,22 @@ void run(KernelContext& ctx, const Layer& l, size_t directions, bool reverse, co
   const Values x = to_doubles(ctx.in(0));
 
   for (int64_t d = 0; d < D; ++d) {
-    Direction<T> dir{l, ctx.in(1).data<T>() + d * n * l.input, ctx.in(2).data<T>() + d * n * hidden, {}, {}, {}, nullptr, {}, {}, {}, {}, {}};
+    Direction<T> dir{l,
+                     ctx.in(1).data<T>() + d * n * l.input,
+                     ctx.in(2).data<T>() + d * n * hidden,
+                     {},
+                     {},
+                     {},
+                     nullptr,
+                     {},
+                     {},
+                     {},
+                     {},
+                     {}};
     dir.bias_w = ctx.has_input(3) ? slice(ctx.in(3), d * 2 * n, n) : Values(static_cast<size_t>(n), 0.0);
     dir.bias_r = ctx.has_input(3) ? slice(ctx.in(3), d * 2 * n + n, n) : Values(static_cast<size_t>(n), 0.0);
-    if (l.cell == Cell::kLstm && ctx.has_input(7)) dir.peephole = slice(ctx.in(7), d * 3 * hidden, 3 * hidden);
+    if (l.cell == Cell::kLstm && ctx.has_input(7))
+      dir.peephole = slice(ctx.in(7), d * 3 * hidden, 3 * hidden);
     dir.f = &functions[static_cast<size_t>(d) * functions_of(l.cell)];
     dir.h.assign(static_cast<size_t>(l.batch * hidden), 0.0);
     dir.c = dir.h;
@@ -303,7 +358,8 @@ void run(KernelContext& ctx, const Layer& l, size_t directions, bool reverse, co
       const int64_t from = l.state_row(d, b, D) * hidden;
       for (int64_t i = 0; i < hidden; ++i) {
         if (ctx.has_input(5)) dir.h[static_cast<size_t>(b * hidden + i)] = ctx.in(5).at(from + i);
-        if (l.cell == Cell::kLstm && ctx.has_input(6)) dir.c[static_cast<size_t>(b * hidden + i)] = ctx.in(6).at(from + i);
+        if (l.cell == Cell::kLstm && ctx.has_input(6))
+          dir.c[static_cast<size_t>(b * hidden + i)] = ctx.in(6).at(from + i);
       }
     }
     dir.project(x);
@@ -320,7 +376,8 @@ void run(KernelContext& ctx, const Layer& l, size_t directions, bool reverse, co
       for (int64_t b = 0; y != nullptr && b < l.batch; ++b) {
         if (times[static_cast<size_t>(b)] < 0) continue;
         T* to = y->data<T>() + l.y_row(times[static_cast<size_t>(b)], d, b, D) * hidden;
-        for (int64_t i = 0; i < hidden; ++i) to[i] = static_cast<T>(dir.h[static_cast<size_t>(b * hidden + i)]);
+        for (int64_t i = 0; i < hidden; ++i)
+          to[i] = static_cast<T>(dir.h[static_cast<size_t>(b * hidden + i)]);
       }
     }
     for (int64_t b = 0; b < l.batch; ++b) {
@@ -340,7 +397,8 @@ void kernel(KernelContext& ctx) {
   bool reverse = false;
   const size_t directions = read_directions(ctx.attrs, &reverse, fail);
   const std::vector<Function> functions = read_functions(ctx.attrs, kCell, directions, fail);
-  if (x.rank() != 3 || w.rank() != 3 || r.rank() != 3) ctx.fail("X " + x.type_text() + ", W " + w.type_text() + " and R " + r.type_text() + " must have rank 3");
+  if (x.rank() != 3 || w.rank() != 3 || r.rank() != 3)
+    ctx.fail("X " + x.type_text() + ", W " + w.type_text() + " and R " + r.type_text() + " must have rank 3");
   Layer l{};
   l.cell = kCell;
   l.batch_first = ctx.get_int("layout", 0) != 0;
@@ -352,7 +410,8 @@ void kernel(KernelContext& ctx) {
   l.linear_before_reset = ctx.get_int("linear_before_reset", 0) != 0;
   l.input_forget = ctx.get_int("input_forget", 0) != 0;
   l.clip = ctx.get_float("clip", 0.0F);
-  if (ctx.get_int("hidden_size", l.hidden) != l.hidden) ctx.fail("attribute 'hidden_size' differs from R " + r.type_text());
+  if (ctx.get_int("hidden_size", l.hidden) != l.hidden)
+    ctx.fail("attribute 'hidden_size' differs from R " + r.type_text());
   const auto d = static_cast<int64_t>(directions);
   const int64_t n = l.gates * l.hidden;
   const Shape state = l.batch_first ? Shape{l.batch, d, l.hidden} : Shape{d, l.batch, l.hidden};
@@ -365,17 +424,23 @@ void kernel(KernelContext& ctx) {
     check_shape(ctx, 6, "initial_c", state);
     check_shape(ctx, 7, "P", {d, 3 * l.hidden});
   }
-  l.lens = ctx.has_input(4) ? ctx.in(4).to_i64() : std::vector<int64_t>(static_cast<size_t>(l.batch), l.steps);
+  l.lens =
+      ctx.has_input(4) ? ctx.in(4).to_i64() : std::vector<int64_t>(static_cast<size_t>(l.batch), l.steps);
   for (const int64_t len : l.lens) {
-    if (len < 0 || len > l.steps) ctx.fail("sequence_lens holds " + std::to_string(len) + ", the input has " + std::to_string(l.steps) + " steps");
+    if (len < 0 || len > l.steps)
+      ctx.fail("sequence_lens holds " + std::to_string(len) + ", the input has " + std::to_string(l.steps) +
+               " steps");
   }
-  float_or_throw(ctx, x.dtype(), [&](auto tag) { run<typename decltype(tag)::type>(ctx, l, directions, reverse, functions); });
+  float_or_throw(ctx, x.dtype(), [&](auto tag) {
+    run<typename decltype(tag)::type>(ctx, l, directions, reverse, functions);
+  });
 }
 
 void adapt(AdaptContext& ctx) {
   ctx.node.attrs.erase("output_sequence");
   // GRU-1's schema spells its own default "foward".
-  if (ctx.since < 3 && ctx.node.get_string("direction", "forward") == "foward") ctx.node.attrs["direction"] = std::string("forward");
+  if (ctx.since < 3 && ctx.node.get_string("direction", "forward") == "foward")
+    ctx.node.attrs["direction"] = std::string("forward");
 }
 
 Cost cost(const AttrMap&, std::span<const Shape> inputs, std::span<const Shape>) {

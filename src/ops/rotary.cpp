@@ -1,5 +1,6 @@
-// RotaryEmbedding: pairs (x1, x2) of each head's first rotary_embedding_dim elements, halves or neighbours (interleaved), become
-// (cos * x1 - sin * x2, sin * x1 + cos * x2); the rest passes. cos and sin come by position: cache[position_ids[b,s]], or cache[b,s] without ids.
+// RotaryEmbedding: pairs (x1, x2) of each head's first rotary_embedding_dim elements, halves or neighbours
+// (interleaved), become (cos * x1 - sin * x2, sin * x1 + cos * x2); the rest passes. cos and sin come by
+// position: cache[position_ids[b,s]], or cache[b,s] without ids.
 #include "ops/conv.h"
 #include "ops/dispatch.h"
 #include "ops/infer_util.h"
@@ -13,7 +14,8 @@ void infer(InferContext& ctx) {
   if (!ctx.has_shape(0)) return;
   const size_t rank = ctx.shape(0).size();
   if (rank != 3 && rank != 4) ctx.fail("input X must have rank 3 or 4, is " + ctx.input(0).text());
-  if (rank == 3 && ctx.node().get_int("num_heads", 0) < 1) ctx.fail("attribute 'num_heads' must be positive for a 3-D input");
+  if (rank == 3 && ctx.node().get_int("num_heads", 0) < 1)
+    ctx.fail("attribute 'num_heads' must be positive for a 3-D input");
 }
 
 void kernel(KernelContext& ctx) {
@@ -21,21 +23,31 @@ void kernel(KernelContext& ctx) {
   const bool flat = x.rank() == 3, interleaved = ctx.get_int("interleaved", 0) != 0;
   if (!flat && x.rank() != 4) ctx.fail("input X must have rank 3 or 4, is " + x.type_text());
   const int64_t heads = flat ? ctx.get_int("num_heads", 0) : x.dim(1);
-  if (flat && (heads < 1 || x.dim(2) % heads != 0)) ctx.fail("attribute 'num_heads': " + std::to_string(heads) + " does not divide the last dimension of " + x.type_text());
-  const int64_t batch = x.dim(0), rows = flat ? x.dim(1) : x.dim(2), size = flat ? x.dim(2) / heads : x.dim(3);
+  if (flat && (heads < 1 || x.dim(2) % heads != 0))
+    ctx.fail("attribute 'num_heads': " + std::to_string(heads) + " does not divide the last dimension of " +
+             x.type_text());
+  const int64_t batch = x.dim(0), rows = flat ? x.dim(1) : x.dim(2),
+                size = flat ? x.dim(2) / heads : x.dim(3);
   int64_t rotary = ctx.get_int("rotary_embedding_dim", 0);
   if (rotary == 0) rotary = size;
-  if (rotary < 0 || rotary > size || rotary % 2 != 0) ctx.fail("attribute 'rotary_embedding_dim': " + std::to_string(rotary) + " is not even and at most the head size " + std::to_string(size));
+  if (rotary < 0 || rotary > size || rotary % 2 != 0)
+    ctx.fail("attribute 'rotary_embedding_dim': " + std::to_string(rotary) +
+             " is not even and at most the head size " + std::to_string(size));
   const int64_t half = rotary / 2;
 
   std::vector<int64_t> ids;
   const Shape by_row = {batch, rows, half};
   if (ctx.has_input(3)) {
     ids = ctx.in(3).to_i64();
-    if (ctx.in(3).shape() != Shape{batch, rows}) ctx.fail("position_ids " + ctx.in(3).type_text() + " must be [batch, sequence]");
-    if (cos.rank() != 2 || cos.dim(1) != half || sin.shape() != cos.shape()) ctx.fail("cos_cache " + cos.type_text() + " and sin_cache must be [positions, " + std::to_string(half) + "]");
+    if (ctx.in(3).shape() != Shape{batch, rows})
+      ctx.fail("position_ids " + ctx.in(3).type_text() + " must be [batch, sequence]");
+    if (cos.rank() != 2 || cos.dim(1) != half || sin.shape() != cos.shape())
+      ctx.fail("cos_cache " + cos.type_text() + " and sin_cache must be [positions, " + std::to_string(half) +
+               "]");
     for (const int64_t id : ids) {
-      if (id < 0 || id >= cos.dim(0)) ctx.fail("position_ids holds " + std::to_string(id) + ", the caches have " + std::to_string(cos.dim(0)) + " positions");
+      if (id < 0 || id >= cos.dim(0))
+        ctx.fail("position_ids holds " + std::to_string(id) + ", the caches have " +
+                 std::to_string(cos.dim(0)) + " positions");
     }
   } else if (cos.shape() != by_row || sin.shape() != by_row) {
     ctx.fail("cos_cache " + cos.type_text() + " and sin_cache must be " + type_text(cos.dtype(), by_row));

@@ -1,4 +1,5 @@
-// The table is text, read once at first use: 629 rows take about a millisecond, and compile as string literals.
+// The table is text, read once at first use: 629 rows take about a millisecond, and compile as string
+// literals.
 #include "ops/schema.h"
 
 #include <algorithm>
@@ -32,7 +33,8 @@ constexpr TypesRow kTypes[] = {
 
 constexpr SchemaRow kRows[] = {
 #define HONE_TYPES(...)
-#define HONE_SCHEMA(name, since, arity, inputs, outputs, types, attrs) {name, since, arity, inputs, outputs, types, attrs},
+#define HONE_SCHEMA(name, since, arity, inputs, outputs, types, attrs) \
+  {name, since, arity, inputs, outputs, types, attrs},
 #include "ops/schema_table.inc"
 #undef HONE_TYPES
 #undef HONE_SCHEMA
@@ -76,9 +78,10 @@ TypeSet parse_types(std::string_view text) {
 
 std::optional<AttrKind> parse_kind(std::string_view text) {
   constexpr std::pair<const char*, AttrKind> kKinds[] = {
-      {"i", AttrKind::kInt},     {"f", AttrKind::kFloat},        {"s", AttrKind::kString},    {"t", AttrKind::kTensor},
-      {"g", AttrKind::kGraph},   {"is", AttrKind::kInts},        {"fs", AttrKind::kFloats},   {"ss", AttrKind::kStrings},
-      {"ts", AttrKind::kTensors}, {"gs", AttrKind::kGraphs},     {"sp", AttrKind::kSparseTensor}, {"tp", AttrKind::kTypeProto}};
+      {"i", AttrKind::kInt},     {"f", AttrKind::kFloat},         {"s", AttrKind::kString},
+      {"t", AttrKind::kTensor},  {"g", AttrKind::kGraph},         {"is", AttrKind::kInts},
+      {"fs", AttrKind::kFloats}, {"ss", AttrKind::kStrings},      {"ts", AttrKind::kTensors},
+      {"gs", AttrKind::kGraphs}, {"sp", AttrKind::kSparseTensor}, {"tp", AttrKind::kTypeProto}};
   for (const auto& [name, kind] : kKinds) {
     if (text == name) return kind;
   }
@@ -161,11 +164,13 @@ struct Table {
     }
     v.inputs = parse_params(row.inputs, variables);
     v.outputs = parse_params(row.outputs, variables);
-    for (std::string_view attrs = row.attrs; !attrs.empty();) v.attrs.push_back(parse_attr(take(&attrs, ", ")));
+    for (std::string_view attrs = row.attrs; !attrs.empty();)
+      v.attrs.push_back(parse_attr(take(&attrs, ", ")));
     return v;
   }
 
-  std::vector<SchemaParam> parse_params(std::string_view text, const std::map<std::string_view, TypeSet>& variables) const {
+  std::vector<SchemaParam> parse_params(std::string_view text,
+                                        const std::map<std::string_view, TypeSet>& variables) const {
     std::vector<SchemaParam> params;
     while (!text.empty()) {
       std::string_view type = take(&text, ", ");
@@ -208,8 +213,9 @@ const SchemaParam* formal(const std::vector<SchemaParam>& params, size_t i) {
 
 /// The kind an attribute value has, as ONNX counts kinds.
 AttrKind kind_of(const ir::Attr& value) {
-  constexpr AttrKind kByIndex[] = {AttrKind::kInt,    AttrKind::kFloat,   AttrKind::kString, AttrKind::kTensor, AttrKind::kInts,
-                                   AttrKind::kFloats, AttrKind::kStrings, AttrKind::kGraph,  AttrKind::kGraphs};
+  constexpr AttrKind kByIndex[] = {AttrKind::kInt,     AttrKind::kFloat, AttrKind::kString,
+                                   AttrKind::kTensor,  AttrKind::kInts,  AttrKind::kFloats,
+                                   AttrKind::kStrings, AttrKind::kGraph, AttrKind::kGraphs};
   return kByIndex[value.index()];
 }
 
@@ -219,7 +225,9 @@ bool kind_fits(AttrKind wanted, AttrKind found) {
   return wanted == AttrKind::kSparseTensor || wanted == AttrKind::kTypeProto || wanted == AttrKind::kTensors;
 }
 
-std::string count_text(size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+std::string count_text(size_t n, const char* what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
 
 /// Checks one side of a node; `bound` carries the dtype of each type variable from inputs to outputs.
 struct TypeChecker {
@@ -233,7 +241,8 @@ struct TypeChecker {
     if (t == DType::kUndefined) return;
     const std::string where = std::string(side) + " " + std::to_string(i) + " (" + std::string(p.name) + ")";
     if (!p.types.has(t)) {
-      // A sequence or optional is not a tensor of its element type; the graph does not say which it is, so any form will do.
+      // A sequence or optional is not a tensor of its element type; the graph does not say which it is, so
+      // any form will do.
       const uint32_t other = p.types.sequence | p.types.optional | p.types.optional_sequence;
       if ((other >> static_cast<int>(t) & 1U) == 0) {
         out->push_back(where + " is " + dtype_name(t) + ", allowed: " + p.types.text());
@@ -243,8 +252,8 @@ struct TypeChecker {
     if (p.type_var.empty() || !p.homogeneous) return;
     const auto [it, fresh] = bound.try_emplace(p.type_var, t, where);
     if (!fresh && it->second.first != t && p.types.only_tensors()) {
-      out->push_back(where + " is " + dtype_name(t) + " but " + it->second.second + " is " + dtype_name(it->second.first) +
-                     "; both must be " + std::string(p.type_var));
+      out->push_back(where + " is " + dtype_name(t) + " but " + it->second.second + " is " +
+                     dtype_name(it->second.first) + "; both must be " + std::string(p.type_var));
     }
   }
 };
@@ -275,7 +284,8 @@ std::string TypeSet::text() const {
       {"", tensor}, {"seq:", sequence}, {"opt:", optional}, {"optseq:", optional_sequence}};
   for (const auto& [form, mask] : forms) {
     for (int i = 0; i < 32; ++i) {
-      if ((mask >> i & 1U) != 0) out += (out.empty() ? "" : " ") + std::string(form) + dtype_name(static_cast<DType>(i));
+      if ((mask >> i & 1U) != 0)
+        out += (out.empty() ? "" : " ") + std::string(form) + dtype_name(static_cast<DType>(i));
     }
   }
   return out;
@@ -316,7 +326,8 @@ const SchemaVersion* newest_schema(std::string_view domain, std::string_view op)
   return versions.empty() ? nullptr : &versions.back();
 }
 
-std::vector<std::string> check_node(const ir::Graph& graph, const ir::Node& node, const SchemaVersion& schema) {
+std::vector<std::string> check_node(const ir::Graph& graph, const ir::Node& node,
+                                    const SchemaVersion& schema) {
   std::vector<std::string> out;
   const size_t num_inputs = node.inputs.size() - static_cast<size_t>(node.num_captures);
   const auto arity = [&](const char* what, size_t n, int min, int max) {
@@ -334,11 +345,13 @@ std::vector<std::string> check_node(const ir::Graph& graph, const ir::Node& node
     if (attr == nullptr) {
       out.push_back("unknown attribute '" + name + "'");
     } else if (!kind_fits(attr->kind, kind_of(value))) {
-      out.push_back("attribute '" + name + "' is " + attr_kind_name(kind_of(value)) + ", must be " + attr_kind_name(attr->kind));
+      out.push_back("attribute '" + name + "' is " + attr_kind_name(kind_of(value)) + ", must be " +
+                    attr_kind_name(attr->kind));
     }
   }
   for (const SchemaAttr& attr : schema.attrs) {
-    if (attr.required && !node.has(attr.name)) out.push_back("missing attribute '" + std::string(attr.name) + "'");
+    if (attr.required && !node.has(attr.name))
+      out.push_back("missing attribute '" + std::string(attr.name) + "'");
   }
 
   TypeChecker types{graph, &out, {}};
@@ -346,7 +359,8 @@ std::vector<std::string> check_node(const ir::Graph& graph, const ir::Node& node
     const SchemaParam* p = schema.input(i);
     if (p == nullptr) break;
     if (node.inputs[i] == ir::kNoValue) {
-      if (p->option == ParamOption::kSingle) out.push_back("input " + std::to_string(i) + " (" + std::string(p->name) + ") is missing");
+      if (p->option == ParamOption::kSingle)
+        out.push_back("input " + std::to_string(i) + " (" + std::string(p->name) + ") is missing");
     } else {
       types.check("input", i, *p, node.inputs[i]);
     }

@@ -56,7 +56,8 @@ TEST(Schema, StatesFormalParametersAndDefaults) {
   const SchemaVersion& concat = *find_schema("", "Concat", 13);
   EXPECT_TRUE(concat.input(3)->homogeneous);
   EXPECT_EQ(concat.output(1), nullptr);
-  EXPECT_FLOAT_EQ(std::get<float>(*find_schema("", "BatchNormalization", 15)->attr("epsilon")->default_value), 1e-5F);
+  EXPECT_FLOAT_EQ(std::get<float>(*find_schema("", "BatchNormalization", 15)->attr("epsilon")->default_value),
+                  1e-5F);
   EXPECT_FALSE(find_schema("", "LSTM", 14)->attr("activations")->default_value);
 }
 
@@ -64,7 +65,9 @@ struct NodeCase {
   ir::Graph g;
   ir::Node node;
   ir::ValueId value(DType t) { return g.add_value("", {t, ir::Dims{2, 3}}); }
-  std::vector<std::string> check(int opset = kIrOpset) { return check_node(g, node, *find_schema("", node.op, opset)); }
+  std::vector<std::string> check(int opset = kIrOpset) {
+    return check_node(g, node, *find_schema("", node.op, opset));
+  }
 };
 
 TEST(CheckNode, AcceptsASoundNode) {

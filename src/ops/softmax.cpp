@@ -1,4 +1,5 @@
-// Softmax, LogSoftmax, Hardmax along one axis. Before opset 13 the input is flattened to two dimensions at `axis` (default 1) first.
+// Softmax, LogSoftmax, Hardmax along one axis. Before opset 13 the input is flattened to two dimensions at
+// `axis` (default 1) first.
 #include <cmath>
 #include <limits>
 
@@ -63,7 +64,8 @@ void kernel_log_softmax(KernelContext& ctx) {
     double sum = 0;
     for (int64_t i = 0; i < n; ++i) sum += std::exp(static_cast<double>(x[i * step]) - max);
     const double log_sum = std::log(sum);
-    for (int64_t i = 0; i < n; ++i) y[i * step] = static_cast<T>(static_cast<double>(x[i * step]) - max - log_sum);
+    for (int64_t i = 0; i < n; ++i)
+      y[i * step] = static_cast<T>(static_cast<double>(x[i * step]) - max - log_sum);
   });
 }
 
@@ -79,7 +81,8 @@ void kernel_hardmax(KernelContext& ctx) {
   });
 }
 
-/// Versions 1 and 11: y = reshape(op(flatten(x, axis)), shape(x)). Along the last dimension the two meanings are one.
+/// Versions 1 and 11: y = reshape(op(flatten(x, axis)), shape(x)). Along the last dimension the two meanings
+/// are one.
 void adapt(AdaptContext& ctx) {
   if (ctx.since >= 13) return;
   ir::Graph& g = ctx.graph;
@@ -89,15 +92,18 @@ void adapt(AdaptContext& ctx) {
   const TypeInfo& type = g.value(x).type;
   if (type.known_rank()) {
     const int rank = type.rank();
-    if (axis < -rank || axis > rank || (axis == rank && rank != 0)) ctx.fail("axis " + std::to_string(axis) + " is outside a rank " + std::to_string(rank) + " tensor");
+    if (axis < -rank || axis > rank || (axis == rank && rank != 0))
+      ctx.fail("axis " + std::to_string(axis) + " is outside a rank " + std::to_string(rank) + " tensor");
     if ((axis < 0 ? axis + rank : axis) == rank - 1) {
       node.attrs["axis"] = int64_t{-1};
       return;
     }
   }
   const ir::ValueId shape = g.add_node("Shape", {x}, {}, "", &node, node.name + "/shape")->outputs[0];
-  const ir::ValueId flat = g.add_node("Flatten", {x}, {{"axis", axis}}, "", &node, node.name + "/flatten")->outputs[0];
-  const ir::ValueId rows = g.add_node(node.op, {flat}, {{"axis", int64_t{1}}}, "", &node, node.name + "/rows")->outputs[0];
+  const ir::ValueId flat =
+      g.add_node("Flatten", {x}, {{"axis", axis}}, "", &node, node.name + "/flatten")->outputs[0];
+  const ir::ValueId rows =
+      g.add_node(node.op, {flat}, {{"axis", int64_t{1}}}, "", &node, node.name + "/rows")->outputs[0];
   node.op = "Reshape";  // keeps the output and its name
   node.attrs.clear();
   node.attrs["allowzero"] = int64_t{1};  // the shape is a tensor's own: a zero in it means zero

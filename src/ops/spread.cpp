@@ -8,7 +8,8 @@ namespace hone::ops {
 
 Spread spread_over(const KernelContext& ctx, const char* name, const Tensor& t, const Shape& as) {
   const auto merged = broadcast_shapes(t.shape(), as);
-  if (!merged || *merged != as) ctx.fail(std::string(name) + " " + t.type_text() + " does not broadcast to " + type_text(t.dtype(), as));
+  if (!merged || *merged != as)
+    ctx.fail(std::string(name) + " " + t.type_text() + " does not broadcast to " + type_text(t.dtype(), as));
   Spread s;
   s.values.resize(static_cast<size_t>(t.numel()));
   for (size_t i = 0; i < s.values.size(); ++i) s.values[i] = t.at(static_cast<int64_t>(i));
@@ -22,7 +23,8 @@ Spread spread_over(const KernelContext& ctx, const char* name, const Tensor& t, 
   std::vector<double> all(static_cast<size_t>(numel(as)));
   const BroadcastLoop<1> loop(as, {&t.shape()});
   loop.each_row([&](int64_t at, const std::array<int64_t, 1>& off) {
-    for (int64_t i = 0; i < loop.inner(); ++i) all[static_cast<size_t>(at + i)] = s.values[static_cast<size_t>(off[0] + (loop.steps(0) ? i : 0))];
+    for (int64_t i = 0; i < loop.inner(); ++i)
+      all[static_cast<size_t>(at + i)] = s.values[static_cast<size_t>(off[0] + (loop.steps(0) ? i : 0))];
   });
   s.values = std::move(all);
   s.period = std::max<int64_t>(1, numel(as));

@@ -8,8 +8,9 @@
 
 namespace hone::ops {
 
-/// Values of an operand that broadcasts (one way) to a shape: element i of the shape is values[i % period] when the operand covers trailing
-/// dimensions alone, which is the usual case, else all are written out (period = number of elements).
+/// Values of an operand that broadcasts (one way) to a shape: element i of the shape is values[i % period]
+/// when the operand covers trailing dimensions alone, which is the usual case, else all are written out
+/// (period = number of elements).
 struct Spread {
   std::vector<double> values;
   int64_t period = 1;

@@ -12,19 +12,22 @@ void infer(InferContext& ctx) {
   if (!ctx.has_shape(0) || !ctx.has_shape(1)) return;
   const Dims &a = ctx.shape(0), &b = ctx.shape(1);
   bool differ = a.size() != b.size();
-  for (size_t d = 0; !differ && d < a.size(); ++d) differ = a[d].is_const() && b[d].is_const() && !(a[d] == b[d]);
+  for (size_t d = 0; !differ && d < a.size(); ++d)
+    differ = a[d].is_const() && b[d].is_const() && !(a[d] == b[d]);
   if (differ) ctx.fail("A " + ctx.input(0).text() + " and B " + ctx.input(1).text() + " must have one shape");
 }
 
 void kernel(KernelContext& ctx) {
   const Tensor &a = ctx.in(0), &b = ctx.in(1);
-  if (a.shape() != b.shape()) ctx.fail("A " + a.type_text() + " and B " + b.type_text() + " must have one shape");
+  if (a.shape() != b.shape())
+    ctx.fail("A " + a.type_text() + " and B " + b.type_text() + " must have one shape");
   const double alpha = ctx.get_float("alpha", 1.0F);
   Tensor& out = ctx.out(0, a.shape());
   float_or_throw(ctx, a.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     ref_parallel(out.numel(), 30, [&](int64_t i) {
-      out.data<T>()[i] = static_cast<T>(fn_swish(static_cast<double>(a.data<T>()[i]), alpha) * static_cast<double>(b.data<T>()[i]));
+      out.data<T>()[i] = static_cast<T>(fn_swish(static_cast<double>(a.data<T>()[i]), alpha) *
+                                        static_cast<double>(b.data<T>()[i]));
     });
   });
 }

@@ -1,5 +1,6 @@
-// TopK: the k largest (smallest) elements along an axis and their indices, sorted; of equal elements the lower index comes first.
-// NaN counts as larger than every number. TopK-1 has k as an attribute; 1 and 10 give the largest, sorted.
+// TopK: the k largest (smallest) elements along an axis and their indices, sorted; of equal elements the
+// lower index comes first. NaN counts as larger than every number. TopK-1 has k as an attribute; 1 and 10
+// give the largest, sorted.
 #include <algorithm>
 #include <numeric>
 
@@ -14,11 +15,13 @@ void infer(InferContext& ctx) {
   std::optional<Dims> out;
   if (ctx.has_shape(0)) {
     out = ctx.shape(0);
-    Dim& d = (*out)[static_cast<size_t>(ctx.axis(ctx.node().get_int("axis", -1), static_cast<int>(out->size())))];
+    Dim& d =
+        (*out)[static_cast<size_t>(ctx.axis(ctx.node().get_int("axis", -1), static_cast<int>(out->size())))];
     const auto k = ctx.contents(1);
     if (k && k->size() == 1) {
       const Dim& want = (*k)[0];
-      if (want.is_const() && (want.value() < 0 || (d.is_const() && want.value() > d.value()))) ctx.fail("K is " + want.text() + " of " + d.text() + " elements");
+      if (want.is_const() && (want.value() < 0 || (d.is_const() && want.value() > d.value())))
+        ctx.fail("K is " + want.text() + " of " + d.text() + " elements");
       d = want;
     } else {
       d = ctx.fresh_symbol();
@@ -33,7 +36,8 @@ void kernel(KernelContext& ctx) {
   const int axis = ctx.axis(ctx.get_int("axis", -1), x.rank());
   const std::vector<int64_t> want = ctx.in(1).to_i64();
   const AxisView v(x.shape(), axis);
-  if (want.size() != 1 || want[0] < 0 || want[0] > v.n) ctx.fail("K must be one value from 0 to " + std::to_string(v.n));
+  if (want.size() != 1 || want[0] < 0 || want[0] > v.n)
+    ctx.fail("K must be one value from 0 to " + std::to_string(v.n));
   const int64_t k = want[0];
   const bool largest = ctx.get_int("largest", 1) != 0;
   Shape shape = x.shape();

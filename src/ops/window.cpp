@@ -12,15 +12,18 @@ constexpr int64_t kMaxAttribute = int64_t{1} << 31;
 /// Elements of one window: what a table of taps may take.
 constexpr int64_t kMaxTaps = int64_t{1} << 24;
 
-std::vector<int64_t> read_ints(const AttrMap& attrs, const char* name, size_t count, int64_t fallback, int64_t least, const Fail& fail) {
+std::vector<int64_t> read_ints(const AttrMap& attrs, const char* name, size_t count, int64_t fallback,
+                               int64_t least, const Fail& fail) {
   std::vector<int64_t> v = ir::attr_ints(attrs, name);
   if (v.empty()) return std::vector<int64_t>(count, fallback);
   if (v.size() != count) {
-    fail("attribute '" + std::string(name) + "' has " + std::to_string(v.size()) + " values, needs " + std::to_string(count));
+    fail("attribute '" + std::string(name) + "' has " + std::to_string(v.size()) + " values, needs " +
+         std::to_string(count));
   }
   for (const int64_t x : v) {
     if (x < least || x > kMaxAttribute) {
-      fail("attribute '" + std::string(name) + "' holds " + std::to_string(x) + ", must be in [" + std::to_string(least) + ", 2^31]");
+      fail("attribute '" + std::string(name) + "' holds " + std::to_string(x) + ", must be in [" +
+           std::to_string(least) + ", 2^31]");
     }
   }
   return v;
@@ -51,7 +54,8 @@ Window read_window(const AttrMap& attrs, int rank, const std::vector<int64_t>& k
       if (k < 1 || k > kMaxAttribute) fail("the weights have a kernel dimension of " + std::to_string(k));
     }
     const std::vector<int64_t> said = ir::attr_ints(attrs, "kernel_shape");
-    if (!said.empty() && said != kernel) fail("attribute 'kernel_shape' differs from the shape of the weights");
+    if (!said.empty() && said != kernel)
+      fail("attribute 'kernel_shape' differs from the shape of the weights");
   }
   w.strides = read_ints(attrs, "strides", n, 1, 1, fail);
   w.dilations = read_ints(attrs, "dilations", n, 1, 1, fail);
@@ -59,10 +63,14 @@ Window read_window(const AttrMap& attrs, int rank, const std::vector<int64_t>& k
   w.pad_begin.assign(pads.begin(), pads.begin() + rank);
   w.pad_end.assign(pads.begin() + rank, pads.end());
   const std::string pad = ir::attr_string(attrs, "auto_pad", "NOTSET");
-  if (pad == "VALID") w.auto_pad = Window::AutoPad::kValid;
-  else if (pad == "SAME_UPPER") w.auto_pad = Window::AutoPad::kSameUpper;
-  else if (pad == "SAME_LOWER") w.auto_pad = Window::AutoPad::kSameLower;
-  else if (pad != "NOTSET" && !pad.empty()) fail("attribute 'auto_pad' is '" + pad + "', must be NOTSET, VALID, SAME_UPPER or SAME_LOWER");
+  if (pad == "VALID")
+    w.auto_pad = Window::AutoPad::kValid;
+  else if (pad == "SAME_UPPER")
+    w.auto_pad = Window::AutoPad::kSameUpper;
+  else if (pad == "SAME_LOWER")
+    w.auto_pad = Window::AutoPad::kSameLower;
+  else if (pad != "NOTSET" && !pad.empty())
+    fail("attribute 'auto_pad' is '" + pad + "', must be NOTSET, VALID, SAME_UPPER or SAME_LOWER");
   if (w.auto_pad != Window::AutoPad::kNotSet) {
     w.pad_begin.assign(n, 0);
     w.pad_end.assign(n, 0);
@@ -92,15 +100,17 @@ int64_t window_out(const Window& w, int d, int64_t in, const Fail& fail) {
   const int64_t room = checked_sub(checked_add(in, w.pad_begin[i] + w.pad_end[i]), w.extent(d));
   const bool same = w.auto_pad == Window::AutoPad::kSameUpper || w.auto_pad == Window::AutoPad::kSameLower;
   if (!same && in > 0 && room < 0 && !(w.ceil_mode && -room < w.strides[i])) {
-    fail("attribute 'kernel_shape': a window of " + std::to_string(w.extent(d)) + " does not fit into " + std::to_string(in) + " padded by " +
-         std::to_string(w.pad_begin[i]) + " and " + std::to_string(w.pad_end[i]) + " (spatial dimension " + std::to_string(d) + ")");
+    fail("attribute 'kernel_shape': a window of " + std::to_string(w.extent(d)) + " does not fit into " +
+         std::to_string(in) + " padded by " + std::to_string(w.pad_begin[i]) + " and " +
+         std::to_string(w.pad_end[i]) + " (spatial dimension " + std::to_string(d) + ")");
   }
   return window_out(w, d, Dim(in)).value();
 }
 
 int64_t window_pad_begin(const Window& w, int d, int64_t in, int64_t out) {
   if (w.auto_pad == Window::AutoPad::kSameUpper) return same_total(w, d, in, out) / 2;
-  if (w.auto_pad == Window::AutoPad::kSameLower) return same_total(w, d, in, out) - same_total(w, d, in, out) / 2;
+  if (w.auto_pad == Window::AutoPad::kSameLower)
+    return same_total(w, d, in, out) - same_total(w, d, in, out) / 2;
   return w.pad_begin[static_cast<size_t>(d)];
 }
 
@@ -127,11 +137,13 @@ void adapt_float_order(AdaptContext& ctx) {
   const auto it = ctx.node.attrs.find("p");
   if (it == ctx.node.attrs.end() || !std::holds_alternative<float>(it->second)) return;
   const float p = std::get<float>(it->second);
-  if (!(p >= 1) || p != std::floor(p) || p > 1024) ctx.fail("attribute 'p' is " + std::to_string(p) + "; only whole orders are defined from opset 2 on");
+  if (!(p >= 1) || p != std::floor(p) || p > 1024)
+    ctx.fail("attribute 'p' is " + std::to_string(p) + "; only whole orders are defined from opset 2 on");
   it->second = static_cast<int64_t>(p);
 }
 
-WindowWalk::WindowWalk(const Window& w, std::vector<int64_t> in, std::vector<int64_t> out, std::vector<int64_t> pad)
+WindowWalk::WindowWalk(const Window& w, std::vector<int64_t> in, std::vector<int64_t> out,
+                       std::vector<int64_t> pad)
     : rank_(w.rank()), in_(std::move(in)), out_(std::move(out)), pad_(std::move(pad)), stride_(w.strides) {
   int64_t taps = 1;
   for (int d = 0; d < rank_; ++d) {
@@ -140,7 +152,9 @@ WindowWalk::WindowWalk(const Window& w, std::vector<int64_t> in, std::vector<int
     positions_ = checked_mul(positions_, out_[i]);
     plane_ = checked_mul(plane_, in_[i]);
   }
-  if (taps > kMaxTaps) throw Error(ErrorCode::kOutOfMemory, "a window of " + std::to_string(taps) + " elements exceeds the budget of " + std::to_string(kMaxTaps));
+  if (taps > kMaxTaps)
+    throw Error(ErrorCode::kOutOfMemory, "a window of " + std::to_string(taps) +
+                                             " elements exceeds the budget of " + std::to_string(kMaxTaps));
   tap_.resize(static_cast<size_t>(taps * rank_));
   for (int64_t t = 0; t < taps; ++t) {
     int64_t rest = t;

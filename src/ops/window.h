@@ -1,4 +1,5 @@
-// Sliding windows: what convolutions and pools share: attributes, output sizes, offsets of the elements of a window.
+// Sliding windows: what convolutions and pools share: attributes, output sizes, offsets of the elements of a
+// window.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +28,16 @@ Fail failer(const Context& ctx) {
   return [&ctx](const std::string& message) { ctx.fail(message); };
 }
 
-/// Reads kernel_shape, strides, dilations, pads, auto_pad, ceil_mode for `rank` spatial dimensions. `kernel` is what the weights say (empty: the
-/// attribute is required). Errors, through `fail`, naming the attribute: wrong length, zero or negative kernel, stride or dilation, negative
-/// pad, values above 2^31, an unknown auto_pad, a kernel_shape that contradicts the weights.
+/// Reads kernel_shape, strides, dilations, pads, auto_pad, ceil_mode for `rank` spatial dimensions. `kernel`
+/// is what the weights say (empty: the attribute is required). Errors, through `fail`, naming the attribute:
+/// wrong length, zero or negative kernel, stride or dilation, negative pad, values above 2^31, an unknown
+/// auto_pad, a kernel_shape that contradicts the weights.
 Window read_window(const AttrMap& attrs, int rank, const std::vector<int64_t>& kernel, const Fail& fail);
 
 /// Output size of one spatial dimension of a convolution or pool, in = input size.
-/// Math: NOTSET floor((in + pads - extent) / stride) + 1; with ceil_mode the ceiling, less windows that would start in the right padding;
-/// VALID floor((in - extent) / stride) + 1; SAME_* ceil(in / stride). A zero-size input gives at least 0.
+/// Math: NOTSET floor((in + pads - extent) / stride) + 1; with ceil_mode the ceiling, less windows that would
+/// start in the right padding; VALID floor((in - extent) / stride) + 1; SAME_* ceil(in / stride). A zero-size
+/// input gives at least 0.
 Dim window_out(const Window& w, int d, const Dim& in);
 /// The same for a number. A window larger than the padded input fails.
 int64_t window_out(const Window& w, int d, int64_t in, const Fail& fail);
@@ -53,7 +56,8 @@ void adapt_float_order(AdaptContext& ctx);
 /// A window walk over one input plane: for every output position the offsets of its taps.
 class WindowWalk {
  public:
-  /// `in`, `out`: spatial sizes; `pad`: resolved padding before. Errors: kOutOfMemory for windows above 2^24 elements.
+  /// `in`, `out`: spatial sizes; `pad`: resolved padding before. Errors: kOutOfMemory for windows above 2^24
+  /// elements.
   WindowWalk(const Window& w, std::vector<int64_t> in, std::vector<int64_t> out, std::vector<int64_t> pad);
   int64_t taps() const { return static_cast<int64_t>(tap_.size()) / rank_; }
   int64_t positions() const { return positions_; }

@@ -1,12 +1,17 @@
-// Runs conformance cases in one process: each through import and a backend, outputs compared with what the case says.
+// Runs conformance cases in one process: each through import and a backend, outputs compared with what the
+// case says.
 //
-//   conformance_runner CASES [--names -] [--backend ref] [--expected LIST] [--write-expected LIST] [--verbose]
+//   conformance_runner CASES [--names -] [--backend ref] [--expected LIST] [--write-expected LIST]
+//   [--verbose]
 //
-// CASES is a folder that scripts/conformance.py wrote. With `--names -` the cases are named on standard input, one a line; else all run.
-// --backend ref interprets the imported graph, oracle does so in f64 (outputs rounded to their type afterwards); cpu, cpu-avx2, ... are build targets: the whole path through optimizer, plan and session.
-// Comparison: element type and shape equal; floats |got - want| <= atol + rtol * |want| with the case's tolerances, rtol at least two units
-// of the type, atol at least 2^-22 of the largest |want| (where f32 sums cancel, the case's own numbers are that uncertain); NaN equals NaN;
-// integers and booleans exact. Exit code 1 when a case of LIST ran and did not pass.
+// CASES is a folder that scripts/conformance.py wrote. With `--names -` the cases are named on standard
+// input, one a line; else all run.
+// --backend ref interprets the imported graph, oracle does so in f64 (outputs rounded to their type
+// afterwards); cpu, cpu-avx2, ... are build targets: the whole path through optimizer, plan and session.
+// Comparison: element type and shape equal; floats |got - want| <= atol + rtol * |want| with the case's
+// tolerances, rtol at least two units of the type, atol at least 2^-22 of the largest |want| (where f32 sums
+// cancel, the case's own numbers are that uncertain); NaN equals NaN; integers and booleans exact. Exit code
+// 1 when a case of LIST ran and did not pass.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -70,7 +75,8 @@ double type_rtol(hone::DType t) {
 
 /// Why `got` is not `want`; empty when it is.
 std::string difference(const Tensor& got, const Tensor& want, double rtol, double atol) {
-  if (got.dtype() != want.dtype() || got.shape() != want.shape()) return "got " + got.type_text() + ", want " + want.type_text();
+  if (got.dtype() != want.dtype() || got.shape() != want.shape())
+    return "got " + got.type_text() + ", want " + want.type_text();
   const bool exact = !hone::is_float(want.dtype());
   rtol = std::max(rtol, type_rtol(want.dtype()));
   double largest = 0;
@@ -139,7 +145,8 @@ Result run_case(const fs::path& folder, const std::string& backend_name) {
       const Data data = read_data(folder / ("data_" + std::to_string(set) + ".onnx"));
       const std::vector<Tensor> got = backend.run(data.inputs);
       if (got.size() != data.outputs.size()) {
-        result.failure = "got " + std::to_string(got.size()) + " outputs, want " + std::to_string(data.outputs.size());
+        result.failure =
+            "got " + std::to_string(got.size()) + " outputs, want " + std::to_string(data.outputs.size());
         return result;
       }
       for (size_t i = 0; i < got.size(); ++i) {
@@ -165,7 +172,8 @@ std::set<std::string> read_names(std::istream& in) {
 }
 
 int usage() {
-  std::cerr << "usage: conformance_runner CASES [--names -] [--backend ref] [--expected LIST] [--write-expected LIST] [--verbose]\n";
+  std::cerr << "usage: conformance_runner CASES [--names -] [--backend ref] [--expected LIST] "
+               "[--write-expected LIST] [--verbose]\n";
   return 2;
 }
 
@@ -177,13 +185,20 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
     const bool has_value = i + 1 < argc;
-    if (arg == "--verbose") verbose = true;
-    else if (arg == "--names" && has_value) from_stdin = std::string(argv[++i]) == "-";
-    else if (arg == "--backend" && has_value) backend = argv[++i];
-    else if (arg == "--expected" && has_value) expected = argv[++i];
-    else if (arg == "--write-expected" && has_value) write_expected = argv[++i];
-    else if (cases.empty() && arg[0] != '-') cases = arg;
-    else return usage();
+    if (arg == "--verbose")
+      verbose = true;
+    else if (arg == "--names" && has_value)
+      from_stdin = std::string(argv[++i]) == "-";
+    else if (arg == "--backend" && has_value)
+      backend = argv[++i];
+    else if (arg == "--expected" && has_value)
+      expected = argv[++i];
+    else if (arg == "--write-expected" && has_value)
+      write_expected = argv[++i];
+    else if (cases.empty() && arg[0] != '-')
+      cases = arg;
+    else
+      return usage();
   }
   if (cases.empty()) return usage();
   std::set<std::string> names;
@@ -209,13 +224,15 @@ int main(int argc, char** argv) {
       failures.emplace(name, r);
     }
   }
-  for (const auto& [name, r] : failures) std::cout << "FAIL " << name << " (" << r.op << "): " << r.failure << "\n";
+  for (const auto& [name, r] : failures)
+    std::cout << "FAIL " << name << " (" << r.op << "): " << r.failure << "\n";
   for (const auto& [op, count] : by_op) std::cout << op << ": " << count.first << "/" << count.second << "\n";
   std::cout << "passed " << passed.size() << " of " << names.size() << " cases\n";
 
   if (!write_expected.empty()) {
     std::ofstream out(write_expected);
-    out << "# Conformance cases that pass on the " << backend << " backend, written by scripts/conformance.py --write-expected.\n";
+    out << "# Conformance cases that pass on the " << backend
+        << " backend, written by scripts/conformance.py --write-expected.\n";
     for (const std::string& name : passed) out << name << "\n";
   }
   int broken = 0;

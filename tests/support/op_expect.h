@@ -39,20 +39,24 @@ inline std::vector<float> noise(int64_t n, uint32_t seed = 1) {
   return v;
 }
 
-/// Outputs of a node that was written for schema version `since`: through the operator's adapter. `typed` tells the adapter the inputs' types.
-inline std::vector<Tensor> run_old(const std::string& op, int since, const std::vector<Tensor>& inputs, const ir::AttrMap& attrs = {},
-                                   int outputs = 1, bool typed = true) {
+/// Outputs of a node that was written for schema version `since`: through the operator's adapter. `typed`
+/// tells the adapter the inputs' types.
+inline std::vector<Tensor> run_old(const std::string& op, int since, const std::vector<Tensor>& inputs,
+                                   const ir::AttrMap& attrs = {}, int outputs = 1, bool typed = true) {
   ir::Graph g;
   std::vector<ir::ValueId> ids;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    ids.push_back(g.add_input("x" + std::to_string(i), typed ? ir::TypeInfo{inputs[i].dtype(), ir::to_dims(inputs[i].shape())} : ir::TypeInfo{}));
+    ids.push_back(g.add_input(
+        "x" + std::to_string(i),
+        typed ? ir::TypeInfo{inputs[i].dtype(), ir::to_dims(inputs[i].shape())} : ir::TypeInfo{}));
   }
   ir::Node* node = g.add_node(op, ids, attrs, "", nullptr, "n", outputs);
   g.add_output(node->outputs[0]);
   ops::AdaptContext ctx{g, *node, since};
   const ops::OpDef* def = ops::find_op("", op);
   if (def != nullptr && def->adapt != nullptr) def->adapt(ctx);
-  for (size_t i = 0; i < inputs.size(); ++i) g.value(ids[i]).type = {inputs[i].dtype(), ir::to_dims(inputs[i].shape())};
+  for (size_t i = 0; i < inputs.size(); ++i)
+    g.value(ids[i]).type = {inputs[i].dtype(), ir::to_dims(inputs[i].shape())};
   ops::infer_graph(g);
   return ops::interpret(g, inputs);
 }
