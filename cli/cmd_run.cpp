@@ -176,6 +176,7 @@ int run_command(const Request& request) {
   size_t regular = outputs.front().size();
   if (is_engine || opened.engine)
     regular = std::min(regular, opened.engine ? opened.engine.outputs().size() : regular);
+  result.peak_rss_bytes = peak_rss_bytes();
   result.values = summarize(outputs, regular);
   if (request.json) {
     print(run_json(result) + "\n");

@@ -28,7 +28,7 @@ code,.mono{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font
 .scroll{overflow-x:auto;background:var(--card);border:1px solid var(--line);border-radius:8px}
 table{border-collapse:collapse;width:100%;font-size:.88rem}
 th,td{text-align:left;padding:.35rem .7rem;border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}
-td.wide{white-space:normal;min-width:14rem;overflow-wrap:anywhere}
+td.wide{white-space:normal;min-width:14rem;overflow-wrap:anywhere}td.long{min-width:34rem}
 tr:last-child td{border-bottom:0}
 th{position:sticky;top:0;background:var(--card);font-weight:600}
 th button{all:unset;cursor:pointer;font-weight:600}th button:focus-visible{outline:2px solid var(--accent)}
@@ -96,6 +96,15 @@ std::string join(const std::vector<std::string>& parts) {
   return s;
 }
 
+/// The first few names; the rest in the tip.
+std::string nodes_cell(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 3;
+  if (names.size() <= kShown) return wide(join(names));
+  const std::vector<std::string> first(names.begin(), names.begin() + kShown);
+  return "<td class=wide title=\"" + html(join(names)) + "\">" +
+         html(join(first) + " and " + std::to_string(names.size() - kShown) + " more") + "</td>";
+}
+
 std::string layers_section(const EngineInfo& e) {
   double moved = 1, tuned = 0;
   for (const LayerInfo& l : e.layers) {
@@ -136,8 +145,8 @@ std::string layers_section(const EngineInfo& e) {
     s += figure(static_cast<double>(l.weight_bytes), l.weight_bytes > 0 ? bytes_text(l.weight_bytes) : "");
     s += figure(static_cast<double>(l.workspace_bytes),
                 l.workspace_bytes > 0 ? bytes_text(l.workspace_bytes) : "");
-    s += figure(l.flops, l.flops > 0 ? number_text(l.flops * 1e-6) : "") + wide(join(l.sources)) +
-         "<td class=\"wide mono\">" + html(l.problem) + "</td></tr>";
+    s += figure(l.flops, l.flops > 0 ? number_text(l.flops * 1e-6) : "") + nodes_cell(l.sources) +
+         "<td class=\"wide long mono\">" + html(l.problem) + "</td></tr>";
   }
   return s + "</tbody></table></div>";
 }

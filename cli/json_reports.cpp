@@ -309,6 +309,7 @@ std::string run_json(const RunResult& r) {
                {"random_inputs", r.random_inputs},
                {"load_ms", r.load_ms},
                {"run_ms", r.run_ms},
+               {"peak_rss_bytes", r.peak_rss_bytes},
                {"output_file", r.outputs.empty() ? Json(nullptr) : Json(r.outputs)},
                {"outputs", std::move(outputs)},
                {"events", r.events}});

@@ -1,7 +1,9 @@
 #include "open.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "errors.h"
 #include "flags.h"
@@ -21,6 +23,14 @@ int64_t file_size(const std::string& path) {
   std::error_code failed;
   const auto size = std::filesystem::file_size(path, failed);
   return failed ? 0 : static_cast<int64_t>(size);
+}
+
+int64_t peak_rss_bytes() {
+  std::ifstream in("/proc/self/status");
+  std::string line;
+  while (std::getline(in, line))
+    if (line.rfind("VmHWM:", 0) == 0) return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
+  return 0;
 }
 
 void refuse_precision(const Request& request) {

@@ -20,6 +20,8 @@ double ms_since(Clock::time_point start);
 /// Errors: kInvalidArgument when the request names no file (`what` says which it needs).
 void need_path(const Request& request, const char* what);
 int64_t file_size(const std::string& path);
+/// Most memory that this process had resident so far.
+int64_t peak_rss_bytes();
 /// Errors: kUnsupported for precision flags, naming each and what this version builds.
 void refuse_precision(const Request& request);
 

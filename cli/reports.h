@@ -48,6 +48,7 @@ struct RunResult {
   std::string path, backend, outputs;
   int64_t samples = 0;
   double load_ms = 0, run_ms = 0;  ///< run_ms: all samples
+  int64_t peak_rss_bytes = 0;      ///< of the process so far
   bool random_inputs = false;
   std::vector<OutputSummary> values;
   std::vector<std::string> events;
