@@ -116,11 +116,9 @@ void keep_contents(InferContext& ctx, DType to) {
 
 void cast_infer(InferContext& ctx) {
   if (!ctx.node().has("to")) ctx.fail("attribute 'to' is missing");
-  const int64_t to = ctx.node().get_int("to", 0);
-  if (to <= 0 || to > static_cast<int64_t>(DType::kI2))
-    ctx.fail("attribute to = " + std::to_string(to) + " names no element type");
-  ctx.set_output(0, static_cast<DType>(to), ctx.input(0).shape);
-  keep_contents(ctx, static_cast<DType>(to));
+  const DType to = checked_dtype(ctx, ctx.node().get_int("to", 0));
+  ctx.set_output(0, to, ctx.input(0).shape);
+  keep_contents(ctx, to);
 }
 
 /// Cast-1 spelled the type as a string.
@@ -147,10 +145,7 @@ void cast_like_infer(InferContext& ctx) {
 }
 
 void bitcast_infer(InferContext& ctx) {
-  const int64_t to = ctx.node().get_int("to", 0);
-  if (to <= 0 || to > static_cast<int64_t>(DType::kI2))
-    ctx.fail("attribute to = " + std::to_string(to) + " names no element type");
-  const auto t = static_cast<DType>(to);
+  const DType t = checked_dtype(ctx, ctx.node().get_int("to", 0));
   if (ctx.dtype(0) != DType::kUndefined && dtype_bits(ctx.dtype(0)) != dtype_bits(t)) {
     ctx.fail(std::string("elements of ") + dtype_name(ctx.dtype(0)) + " and " + dtype_name(t) +
              " differ in width");

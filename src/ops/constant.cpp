@@ -173,7 +173,7 @@ void range_kernel(KernelContext& ctx) {
 void eye_like_infer(InferContext& ctx) {
   if (ctx.has_shape(0) && ctx.shape(0).size() != 2)
     ctx.fail("input must be a matrix, not " + ctx.input(0).text());
-  const DType t = ctx.node().has("dtype") ? static_cast<DType>(ctx.node().get_int("dtype", 1)) : ctx.dtype(0);
+  const DType t = ctx.node().has("dtype") ? checked_dtype(ctx, ctx.node().get_int("dtype", 1)) : ctx.dtype(0);
   ctx.set_output(0, t, ctx.has_shape(0) ? ctx.input(0).shape : std::optional<Dims>(unknown_dims(ctx, 2)));
 }
 

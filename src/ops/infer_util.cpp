@@ -139,6 +139,20 @@ std::optional<int64_t> vector_length(const InferContext& ctx, size_t i) {
   return ctx.shape(i)[0].maybe();
 }
 
+DType checked_dtype(const InferContext& ctx, int64_t number) {
+  if (number <= 0 || number > static_cast<int64_t>(DType::kI2)) {
+    ctx.fail("no element type has the number " + std::to_string(number));
+  }
+  return static_cast<DType>(number);
+}
+
+Dims checked_dims(const InferContext& ctx, Dims dims) {
+  for (const Dim& d : dims) {
+    if (d.is_const() && d.value() < 0) ctx.fail("negative dimension in " + ir::dims_text(dims));
+  }
+  return dims;
+}
+
 Dims unknown_dims(InferContext& ctx, size_t rank) {
   Dims dims;
   for (size_t i = 0; i < rank; ++i) dims.push_back(ctx.fresh_symbol());

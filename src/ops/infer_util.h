@@ -41,6 +41,10 @@ void strided_contents(InferContext& ctx, const Dims& known, const std::vector<in
 
 /// A vector input's length, where known.
 std::optional<int64_t> vector_length(const InferContext& ctx, size_t i);
+/// An element type given by number in an attribute; fails when there is none of that number.
+DType checked_dtype(const InferContext& ctx, int64_t number);
+/// Fails when a dimension is a negative number, which sizes from a model's constants may be.
+Dims checked_dims(const InferContext& ctx, Dims dims);
 /// Dims of fresh symbols.
 Dims unknown_dims(InferContext& ctx, size_t rank);
 

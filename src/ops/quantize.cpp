@@ -81,7 +81,7 @@ DType quantized_dtype(const InferContext& ctx) {
   const DType zero = ctx.dtype(2);
   if (asked != 0 && zero != DType::kUndefined && static_cast<DType>(asked) != zero)
     ctx.fail("output_dtype differs from the zero point's type");
-  if (asked != 0) return static_cast<DType>(asked);
+  if (asked != 0) return checked_dtype(ctx, asked);
   return ctx.has_input(2) ? zero : DType::kU8;
 }
 
@@ -129,7 +129,7 @@ void quantize_kernel(KernelContext& ctx) {
 
 void dequantize_infer(InferContext& ctx) {
   const int64_t asked = ctx.node().get_int("output_dtype", 0);
-  ctx.set_output(0, asked != 0 ? static_cast<DType>(asked) : ctx.dtype(1), ctx.input(0).shape);
+  ctx.set_output(0, asked != 0 ? checked_dtype(ctx, asked) : ctx.dtype(1), ctx.input(0).shape);
 }
 
 void dequantize_kernel(KernelContext& ctx) {

@@ -66,7 +66,7 @@ void normal(KernelContext& ctx, const Shape& shape) {
 
 DType dtype_attr(const InferContext& ctx, DType fallback) {
   const int64_t t = ctx.node().get_int("dtype", 0);
-  return t == 0 ? fallback : static_cast<DType>(t);
+  return t == 0 ? fallback : checked_dtype(ctx, t);
 }
 
 void shaped_infer(InferContext& ctx) {

@@ -100,7 +100,7 @@ void center_crop_pad_infer(InferContext& ctx) {
              " axes");
   for (size_t i = 0; i < axes.size(); ++i)
     out[static_cast<size_t>(axes[i])] = target ? (*target)[i] : ctx.fresh_symbol();
-  ctx.set_output(0, ctx.dtype(0), std::move(out));
+  ctx.set_output(0, ctx.dtype(0), checked_dims(ctx, std::move(out)));
 }
 
 void center_crop_pad_kernel(KernelContext& ctx) {
@@ -193,7 +193,7 @@ void col2im_infer(InferContext& ctx) {
   Dims out{ctx.shape(0)[0], ctx.fresh_symbol()};
   if (block) out[1] = Dim::floordiv(ctx.shape(0)[1], ir::product(*block));
   out.insert(out.end(), image->begin(), image->end());
-  ctx.set_output(0, ctx.dtype(0), std::move(out));
+  ctx.set_output(0, ctx.dtype(0), checked_dims(ctx, std::move(out)));
 }
 
 void col2im_kernel(KernelContext& ctx) {

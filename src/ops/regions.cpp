@@ -287,7 +287,8 @@ std::optional<Dims> unpooled(const AttrMap& attrs, const Dims& x) {
 void max_unpool_infer(InferContext& ctx) {
   if (ctx.has_input(2)) {
     const auto rank = vector_length(ctx, 2);
-    const auto shape = ctx.contents(2);
+    auto shape = ctx.contents(2);
+    if (shape) shape = checked_dims(ctx, std::move(*shape));
     ctx.set_output(0, ctx.dtype(0),
                    shape  ? shape
                    : rank ? std::optional<Dims>(unknown_dims(ctx, static_cast<size_t>(*rank)))
@@ -301,7 +302,7 @@ void max_unpool_infer(InferContext& ctx) {
   if (ctx.shape(0).size() < 3) ctx.fail("X must have spatial dimensions");
   const auto shape = unpooled(ctx.node().attrs, ctx.shape(0));
   if (!shape) ctx.fail("kernel_shape, strides or pads do not fit X");
-  ctx.set_output(0, ctx.dtype(0), shape);
+  ctx.set_output(0, ctx.dtype(0), checked_dims(ctx, *shape));
 }
 
 void max_unpool_kernel(KernelContext& ctx) {

@@ -110,7 +110,7 @@ void resize_infer(InferContext& ctx) {
   } else {
     ctx.fail("one of scales and sizes must be given");
   }
-  ctx.set_output(0, ctx.dtype(0), std::move(out));
+  ctx.set_output(0, ctx.dtype(0), checked_dims(ctx, std::move(out)));
 }
 
 ResizeOptions read_options(const KernelContext& ctx) {

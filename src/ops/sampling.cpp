@@ -100,7 +100,7 @@ void grid_sample_infer(InferContext& ctx) {
     ctx.fail("grid entries must have one coordinate a spatial dimension");
   Dims out{x[0], x[1]};
   out.insert(out.end(), grid.begin() + 1, grid.end() - 1);
-  ctx.set_output(0, ctx.dtype(0), std::move(out));
+  ctx.set_output(0, ctx.dtype(0), checked_dims(ctx, std::move(out)));
 }
 
 void grid_sample_kernel(KernelContext& ctx) {
@@ -195,7 +195,7 @@ void affine_grid_infer(InferContext& ctx) {
   Dims out = size ? *size : unknown_dims(ctx, static_cast<size_t>(*rank));
   out.erase(out.begin() + 1);
   out.push_back(Dim(*rank - 2));
-  ctx.set_output(0, ctx.dtype(0), std::move(out));
+  ctx.set_output(0, ctx.dtype(0), checked_dims(ctx, std::move(out)));
 }
 
 void affine_grid_kernel(KernelContext& ctx) {

@@ -93,6 +93,19 @@ TEST(Rearrange, Col2ImAddsOverlaps) {
             kData);
 }
 
+TEST(Hostile, AttributesAndSizesFromConstants) {  // S08, S09
+  EXPECT_EQ(error_of("Cast", {f32({1}, {1})}, {{"to", int64_t{999}}}), kModel);
+  EXPECT_EQ(error_of("BitCast", {f32({1}, {1})}, {{"to", int64_t{-1}}}), kModel);
+  EXPECT_EQ(error_of("EyeLike", {f32({1, 1}, {1})}, {{"dtype", int64_t{999}}}), kModel);
+  EXPECT_EQ(error_of("RandomNormal", {}, {{"shape", std::vector<int64_t>{-1}}}), kModel);
+  EXPECT_EQ(error_of("HannWindow", {i64({}, {-3})}), kData);
+  EXPECT_EQ(error_of("CenterCropPad", {f32({1}, {1}), i64({1}, {-2})}), kData);
+  // The same sizes as constants are refused by inference.
+  EXPECT_THROW(one_node("CenterCropPad", {f32({1}, {1}), i64({1}, {-2})}, {}, 1, true), Error);
+  EXPECT_THROW(one_node("HannWindow", {i64({}, {-3})}, {}, 1, true), Error);
+  EXPECT_THROW(one_node("Resize", {f32({1}, {1}), Tensor(), Tensor(), i64({1}, {-2})}, {}, 1, true), Error);
+}
+
 TEST(Bitwise, Shifts) {
   const auto shift = [](const Tensor& x, const Tensor& by, const char* direction) {
     return values(run("BitShift", {x, by}, {{"direction", std::string(direction)}})[0]);

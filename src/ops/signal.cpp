@@ -94,7 +94,7 @@ void dft_infer(InferContext& ctx) {
   }
   out[axis] = onesided && !inverse ? Dim::floordiv(n, Dim(2)) + Dim(1) : n;
   out.back() = onesided && inverse ? 1 : 2;
-  ctx.set_output(0, ctx.dtype(0), std::move(out));
+  ctx.set_output(0, ctx.dtype(0), checked_dims(ctx, std::move(out)));
 }
 
 void dft_kernel(KernelContext& ctx) {
@@ -178,7 +178,7 @@ void stft_infer(InferContext& ctx) {
   Dim bins = ctx.fresh_symbol();
   if (length)
     bins = ctx.node().get_int("onesided", 1) != 0 ? Dim::floordiv(*length, Dim(2)) + Dim(1) : *length;
-  ctx.set_output(0, ctx.dtype(0), Dims{x[0], frames, bins, 2});
+  ctx.set_output(0, ctx.dtype(0), checked_dims(ctx, {x[0], frames, bins, 2}));
 }
 
 void stft_kernel(KernelContext& ctx) {
@@ -230,7 +230,7 @@ void window_infer(InferContext& ctx) {
   const auto size = ctx.contents(0);
   const Dim n = size && size->size() == 1 ? (*size)[0] : ctx.fresh_symbol();
   if (n.is_const() && n.value() < 0) ctx.fail("size is negative");
-  ctx.set_output(0, static_cast<DType>(ctx.node().get_int("output_datatype", 1)), Dims{n});
+  ctx.set_output(0, checked_dtype(ctx, ctx.node().get_int("output_datatype", 1)), Dims{n});
 }
 
 void window(KernelContext& ctx, double a0, double a1, double a2) {
@@ -251,8 +251,8 @@ void mel_infer(InferContext& ctx) {
   const auto mels = ctx.contents(0), length = ctx.contents(1);
   const Dim bins =
       length && length->size() == 1 ? Dim::floordiv((*length)[0], Dim(2)) + Dim(1) : ctx.fresh_symbol();
-  ctx.set_output(0, static_cast<DType>(ctx.node().get_int("output_datatype", 1)),
-                 Dims{bins, mels && mels->size() == 1 ? (*mels)[0] : ctx.fresh_symbol()});
+  ctx.set_output(0, checked_dtype(ctx, ctx.node().get_int("output_datatype", 1)),
+                 checked_dims(ctx, {bins, mels && mels->size() == 1 ? (*mels)[0] : ctx.fresh_symbol()}));
 }
 
 void mel_kernel(KernelContext& ctx) {
