@@ -55,7 +55,7 @@ BuildResult run_build(const Request& request) {
   return result;
 }
 
-void print_build(const BuildResult& r, bool verbose) {
+void print_build(const BuildResult& r, bool layers, bool stays) {
   std::string text = printable(r.model) + " (" + bytes_text(r.model_bytes) + ") -> " + printable(r.engine) +
                      " (" + bytes_text(r.engine_bytes) + ")\n";
   text += "  target:  " + r.info.target + ", tactics " +
@@ -73,11 +73,11 @@ void print_build(const BuildResult& r, bool verbose) {
             (r.report.cache_misses == 1 ? " miss" : " misses") +
             (r.timing_cache.empty() ? "" : " (" + printable(r.timing_cache) + ")") + "\n";
   if (!r.info.body_hash.empty()) text += "  engine:  " + r.info.body_hash + "\n";
-  if (verbose) text += "\nLayers (one inference at the opt shapes)\n" + layers_table(r.info.layers);
+  if (layers) text += "\nLayers (one inference at the opt shapes)\n" + layers_table(r.info.layers);
   text +=
       "\n" + ledger_table(r.info) + "\n" + precision_table(r.info.layers) + "\n" + memory_text(r.info.memory);
   if (!r.info.profiles.empty()) text += "\n" + profiles_table(r.info);
-  if (!verbose) text += "hone inspect " + printable(r.engine) + " shows every layer\n";
+  if (!layers && stays) text += "hone inspect " + printable(r.engine) + " shows every layer\n";
   print(text);
 }
 

@@ -105,10 +105,11 @@ int trtexec_command(const std::vector<std::string>& args) {
   TemporaryFile engine_file, inputs_file;
   if (!plan.build.path.empty()) {
     if (plan.build.out.empty()) plan.build.out = engine_file.path = temporary(".engine");
-    const BuildResult built = run_build(plan.build);
+    BuildResult built = run_build(plan.build);
+    if (!engine_file.path.empty()) built.engine = "in memory";
     for (const Issue& i : built.report.issues)
       if (i.severity == "warning") warn(i.message);
-    print_build(built, plan.build.verbose || plan.dump_layer_info);
+    print_build(built, plan.build.verbose || plan.dump_layer_info, engine_file.path.empty());
     print("\n");
     plan.bench.path = plan.build.out;
   } else if (plan.dump_layer_info) {
@@ -129,7 +130,8 @@ int trtexec_command(const std::vector<std::string>& args) {
     load_inputs(plan, plan.bench.path, inputs_file.path);
     plan.bench.inputs = inputs_file.path;
   }
-  const BenchResult result = run_bench(plan.bench);
+  BenchResult result = run_bench(plan.bench);
+  if (!engine_file.path.empty()) result.path = plan.build.path;
   export_bench(plan.bench, result);
   for (const std::string& w : result.report.warnings) warn(w);
   print(summary(result.report, plan.bench.percentiles));

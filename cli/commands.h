@@ -26,7 +26,9 @@ int trtexec_command(const std::vector<std::string>& args);
 
 /// Pieces that `hone trtexec` shares.
 BuildResult run_build(const Request& request);
-void print_build(const BuildResult& result, bool verbose);
+/// `layers`: the table of layers too; otherwise a line that says where it is, when the engine is a file that
+/// stays.
+void print_build(const BuildResult& result, bool layers, bool stays = true);
 BenchResult run_bench(const Request& request);
 void print_bench(const BenchResult& result, bool layers);
 /// Writes --exportProfile, --exportTimes, --exportLayerInfo.

@@ -24,6 +24,12 @@ constexpr const char* kExamples = R"(A first session:
 Exit codes: 0 fine, 1 a comparison failed, 2 usage, 3 invalid model, engine or data, 4 unsupported,
 5 device or memory, 70 a bug in Hone.)";
 
+/// The check without its text on the help page.
+CLI::Validator quiet(CLI::Validator check) {
+  check.description("");
+  return check;
+}
+
 /// Raw texts of flags whose values need more than a conversion.
 struct Raw {
   std::vector<std::string> shapes, min_shapes, opt_shapes, max_shapes, pools, disable;
@@ -188,7 +194,7 @@ class Parser {
     value(sub, "--shapes", raw_.shapes, "NAME:1x3x8x8,...",
           "shapes of inputs; a scalar is NAME:scalar, quote a name that holds a comma", g);
     value(sub, "--batch", r_.build.batch, "N", "first dimension of every input", g)
-        ->check(CLI::Range(int64_t{1}, int64_t{1} << 31));
+        ->check(quiet(CLI::Range(int64_t{1}, int64_t{1} << 31)));
     if (!profiles) return;
     value(sub, "--minShapes,--min-shapes", raw_.min_shapes, "NAME:...",
           "smallest shapes of an optimization profile", g);
@@ -258,7 +264,7 @@ class Parser {
   void run_flags(CLI::App* sub) {
     value(sub, "--threads", r_.threads, "N",
           "threads; 0: every core this process may use. Results do not depend on it", "Running")
-        ->check(CLI::Range(0, 4096));
+        ->check(quiet(CLI::Range(0, 4096)));
     value(sub, "--seed", r_.seed, "N", "seed of the random inputs that serve without --inputs", "Running");
   }
 
@@ -314,7 +320,7 @@ class Parser {
     build_flags(c, false);
     value(c, "--opset", r_.opset, "N", "opset of the result; without it the lowest that its operators accept",
           "Building")
-        ->check(CLI::Range(1, 1000));
+        ->check(quiet(CLI::Range(1, 1000)));
   }
 
   void run() {
@@ -354,11 +360,11 @@ class Parser {
     const char* g = "Running";
     value(c, "--inputs", r_.inputs, "X", "input data (its first sample); without it seeded random inputs", g);
     value(c, "--iterations", r_.iterations, "N", "timed runs; with --duration too: at least so many", g)
-        ->check(CLI::Range(int64_t{1}, int64_t{10'000'000}));
+        ->check(quiet(CLI::Range(int64_t{1}, int64_t{10'000'000})));
     value(c, "--duration", r_.duration_s, "S", "seconds of timed runs, at least ten; default 3", g)
-        ->check(CLI::Range(0.0, 1e6));
+        ->check(quiet(CLI::Range(0.0, 1e6)));
     value(c, "--warmUp,--warm-up", r_.warm_up_ms, "MS", "milliseconds before timing; default 200", g)
-        ->check(CLI::Range(0.0, 1e9));
+        ->check(quiet(CLI::Range(0.0, 1e9)));
     run_flags(c);
     load_engine(c);
     json_flag(c);
@@ -398,10 +404,10 @@ class Parser {
     c->add_option("B", r_.other, "another of the same kind; differences are measured relative to it");
     const char* g = "Limits for tensors (any given must hold; default --rel-l2 1e-5)";
     value(c, "--rtol", r_.rtol, "R", "each element: |a - b| <= atol + rtol |b|", g)
-        ->check(CLI::NonNegativeNumber);
-    value(c, "--atol", r_.atol, "A", "see --rtol", g)->check(CLI::NonNegativeNumber);
+        ->check(quiet(CLI::NonNegativeNumber));
+    value(c, "--atol", r_.atol, "A", "see --rtol", g)->check(quiet(CLI::NonNegativeNumber));
     value(c, "--rel-l2", r_.rel_l2, "L", "each array: |a - b| / |b|, Euclidean norms", g)
-        ->check(CLI::NonNegativeNumber);
+        ->check(quiet(CLI::NonNegativeNumber));
     json_flag(c);
   }
 

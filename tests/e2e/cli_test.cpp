@@ -315,8 +315,21 @@ TEST(Inspect, PageIsOneSelfContainedFile) {
 TEST(Inspect, EngineOfAnotherTargetShowsItsManifestAndWhy) {
   const Scratch scratch;
   must({"build", model("mlp"), "-o", scratch / "e", "--no-tune", "--target", "cpu-avx2"});
+  setenv("HONE_ISA", "portable", 1);
   const Ran ran = must({"inspect", scratch / "e"});
-  EXPECT_THAT(ran.out, HasSubstr("cpu-avx2"));
+  const Json j = json_of({"inspect", scratch / "e"});
+  must({"inspect", scratch / "e", "--html", scratch / "e.html"});
+  const Ran refused = run_hone({"run", scratch / "e"});
+  unsetenv("HONE_ISA");
+  EXPECT_THAT(ran.out, HasSubstr("Only the manifest can be shown"));
+  EXPECT_THAT(ran.out, HasSubstr("avx2"));
+  EXPECT_THAT(ran.out, HasSubstr("x f32[N,8]"));
+  EXPECT_EQ(j["loaded"], false);
+  EXPECT_EQ(j["manifest"]["target"], "cpu-avx2");
+  EXPECT_NE(j["why_not"], "");
+  EXPECT_THAT(read_file(scratch / "e.html"), HasSubstr("Only the manifest"));
+  EXPECT_EQ(refused.code, 4);
+  EXPECT_THAT(refused.err, HasSubstr("avx2"));
 }
 
 TEST(Diff, TensorsBeyondTheLimitsFail) {
