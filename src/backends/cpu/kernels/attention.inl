@@ -14,13 +14,13 @@ HONE_INLINE float map_max(float* s, int64_t n, F f) {
     store(s + i, x);
     top = max(top, x);
   }
-  float m = reduce_max(top);
   if (i < n) {
     const int left = static_cast<int>(n - i);
-    store_n(s + i, f(load_n(s + i, left), i, left), left);
-    for (; i < n; ++i) m = m > s[i] ? m : s[i];
+    const Vec x = f(load_n(s + i, left), i, left);
+    store_n(s + i, x, left);
+    top = max(top, select(first_lanes(left), x, set(-INFINITY)));
   }
-  return m;
+  return reduce_max(top);
 }
 
 HONE_INLINE Vec part_of(const float* p, int64_t i, int count) {
@@ -56,27 +56,7 @@ float attention_softmax(float* s, int64_t n, float scale, float softcap, const f
     for (int64_t i = 0; i < n; ++i) s[i] = 0;
     return 0;
   }
-  const Vec vt = set(top);
-  double total = 0;
-  for (int64_t begin = 0; begin < n; begin += kSumBlock) {
-    const int64_t end = begin + kSumBlock < n ? begin + kSumBlock : n;
-    Vec s0 = zero(), s1 = zero();
-    int64_t i = begin;
-    for (; i + 2 * kWidth <= end; i += 2 * kWidth) {
-      const Vec e0 = exp(load(s + i) - vt), e1 = exp(load(s + i + kWidth) - vt);
-      store(s + i, e0);
-      store(s + i + kWidth, e1);
-      s0 = s0 + e0;
-      s1 = s1 + e1;
-    }
-    for (; i < end; i += kWidth) {
-      const int left = end - i < kWidth ? static_cast<int>(end - i) : kWidth;
-      store_n(s + i, exp(load_n(s + i, left) - vt), left);
-      s1 = s1 + load_n(s + i, left);
-    }
-    total += static_cast<double>(reduce_add(s0 + s1));
-  }
-  return static_cast<float>(1.0 / total);
+  return static_cast<float>(1.0 / exp_row(s, s, n, top));
 }
 
 void attention_scale(float* dst, int64_t n, float factor) {

@@ -41,18 +41,6 @@ HONE_INLINE float row_extreme(const float* p, int64_t n, bool maximum) {
   return nan ? NAN : maximum ? m : -m;
 }
 
-HONE_INLINE double row_exp_sum(const float* p, int64_t n, float top) {
-  const Vec t = set(top);
-  const int tail = static_cast<int>(n % kWidth);
-  double total = sum_map(p, n - tail, [=](Vec v) HONE_LAMBDA_INLINE { return exp(v - t); });
-  if (tail > 0) {
-    float last[kWidth];
-    store(last, exp(load_n(p + n - tail, tail) - t));
-    for (int i = 0; i < tail; ++i) total += static_cast<double>(last[i]);
-  }
-  return total;
-}
-
 /// f(row pointer) for every row of a column block.
 template <class F>
 HONE_INLINE void each_line(const float* src, const ReduceSpan& s, F f) {
@@ -140,7 +128,7 @@ float reduce_row(Reduction kind, const float* src, const ReduceSpan& s) {
       case Reduction::kL1: acc += row_sum_abs(p, s.n); break;
       case Reduction::kL2:
       case Reduction::kSumSquare: acc += row_sum_squares(p, s.n); break;
-      case Reduction::kLogSumExp: acc += row_exp_sum(p, s.n, top); break;
+      case Reduction::kLogSumExp: acc += exp_row_sum(p, s.n, top); break;
       default: acc += row_sum(p, s.n); break;
     }
   }
@@ -161,7 +149,8 @@ void reduce_columns(Reduction kind, const float* src, const ReduceSpan& s, int64
       for (int64_t c = 0; c < cols; ++c) dst[c] = lanes[c];
       return;
     }
-    column_totals(src, s, cols, total, [&](int64_t v, Vec x) HONE_LAMBDA_INLINE { return exp(x - top[v]); });
+    column_totals(src, s, cols, total,
+                  [&](int64_t v, Vec x) HONE_LAMBDA_INLINE { return exp_negative(x - top[v]); });
     for (int64_t c = 0; c < cols; ++c)
       dst[c] = std::isfinite(lanes[c])
                    ? static_cast<float>(static_cast<double>(lanes[c]) + std::log(total[c]))

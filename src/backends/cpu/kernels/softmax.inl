@@ -4,44 +4,6 @@
 namespace hone::cpu::HONE_ISA_NS {
 namespace {
 
-/// dst = exp(src - m); returns the sum.
-HONE_INLINE double exp_row(const float* src, float* dst, int64_t n, float m) {
-  const Vec vm = set(m);
-  double total = 0;
-  for (int64_t begin = 0; begin < n; begin += kSumBlock) {
-    const int64_t end = begin + kSumBlock < n ? begin + kSumBlock : n;
-    Vec s0 = zero(), s1 = zero();
-    int64_t i = begin;
-    for (; i + 2 * kWidth <= end; i += 2 * kWidth) {
-      const Vec e0 = exp(load(src + i) - vm), e1 = exp(load(src + i + kWidth) - vm);
-      store(dst + i, e0);
-      store(dst + i + kWidth, e1);
-      s0 = s0 + e0;
-      s1 = s1 + e1;
-    }
-    for (; i < end; i += kWidth) {
-      const int left = end - i < kWidth ? static_cast<int>(end - i) : kWidth;
-      store_n(dst + i, exp(load_n(src + i, left) - vm), left);
-      s1 = s1 + load_n(dst + i, left);
-    }
-    total += static_cast<double>(reduce_add(s0 + s1));
-  }
-  return total;
-}
-
-/// Sum of exp(src - m) alone.
-HONE_INLINE double sum_exp_row(const float* src, int64_t n, float m) {
-  const Vec vm = set(m);
-  const int tail = static_cast<int>(n % kWidth);
-  double total = sum_map(src, n - tail, [=](Vec v) HONE_LAMBDA_INLINE { return exp(v - vm); });
-  if (tail > 0) {
-    float last[kWidth];
-    store(last, exp(load_n(src + n - tail, tail) - vm));
-    for (int i = 0; i < tail; ++i) total += static_cast<double>(last[i]);
-  }
-  return total;
-}
-
 template <class F>
 HONE_INLINE void map_row(const float* src, float* dst, int64_t n, F f) {
   int64_t i = 0;
@@ -124,7 +86,7 @@ void axis_norm_row(AxisNorm kind, const float* src, float* dst, int64_t n) {
     map_row(dst, dst, n, [=](Vec v) HONE_LAMBDA_INLINE { return v * scale; });
   } else if (kind == AxisNorm::kLogSoftmax) {
     const float m = row_max(src, n);
-    const Vec vm = set(m), log_sum = set(static_cast<float>(std::log(sum_exp_row(src, n, m))));
+    const Vec vm = set(m), log_sum = set(static_cast<float>(std::log(exp_row_sum(src, n, m))));
     map_row(src, dst, n, [=](Vec v) HONE_LAMBDA_INLINE { return (v - vm) - log_sum; });
   } else {
     const double norm = kind == AxisNorm::kL1 ? row_sum_abs(src, n) : std::sqrt(row_sum_squares(src, n));
@@ -148,13 +110,13 @@ void axis_norm_columns(AxisNorm kind, const float* src, float* dst, int64_t n, i
   }
   if (kind == AxisNorm::kSoftmax) {
     map_columns(src, dst, n, stride, cols,
-                [&](int64_t v, Vec x) HONE_LAMBDA_INLINE { return exp(x - top[v]); });
+                [&](int64_t v, Vec x) HONE_LAMBDA_INLINE { return exp_negative(x - top[v]); });
     sum_columns(dst, n, stride, cols, sum, [](int64_t, Vec x) HONE_LAMBDA_INLINE { return x; });
     for (int64_t v = 0; v < vecs; ++v) sum[v] = one / sum[v];
     map_columns(dst, dst, n, stride, cols, [&](int64_t v, Vec x) HONE_LAMBDA_INLINE { return x * sum[v]; });
   } else if (kind == AxisNorm::kLogSoftmax) {
     sum_columns(src, n, stride, cols, sum,
-                [&](int64_t v, Vec x) HONE_LAMBDA_INLINE { return exp(x - top[v]); });
+                [&](int64_t v, Vec x) HONE_LAMBDA_INLINE { return exp_negative(x - top[v]); });
     for (int64_t v = 0; v < vecs; ++v) sum[v] = log(sum[v]);
     map_columns(src, dst, n, stride, cols,
                 [&](int64_t v, Vec x) HONE_LAMBDA_INLINE { return (x - top[v]) - sum[v]; });
