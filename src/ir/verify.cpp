@@ -1,7 +1,6 @@
 #include "ir/verify.h"
 
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "base/str.h"
@@ -28,6 +27,12 @@ class Verifier {
   }
 
  private:
+  using Defined = std::vector<bool>;  // by value
+  static bool define(Defined* defined, ValueId id) {
+    const bool fresh = !(*defined)[static_cast<size_t>(id)];
+    (*defined)[static_cast<size_t>(id)] = true;
+    return fresh;
+  }
   void report(std::string what) {
     if (findings.size() < kMaxFindings) findings.push_back(path_ + std::move(what));
   }
@@ -35,19 +40,19 @@ class Verifier {
 
   void one(const Graph& g, std::vector<std::pair<const Graph*, std::string>>* work) {
     values(g);
-    std::unordered_set<ValueId> defined;
+    Defined defined(g.num_values(), false);
     for (const ValueId id : g.inputs()) {
       if (!in_range(g, id)) return report("a graph input is not a value");
       const Value& v = g.value(id);
       if (v.producer != nullptr) report("graph input '" + v.name + "' has a producer");
       if (v.is_const()) report("graph input '" + v.name + "' is constant");
-      if (!defined.insert(id).second) report("graph input '" + v.name + "' is listed twice");
+      if (!define(&defined, id)) report("graph input '" + v.name + "' is listed twice");
     }
     for (const ValueId id : g.captures) {
       if (!in_range(g, id)) return report("a capture is not a value");
       const Value& v = g.value(id);
       if (v.producer != nullptr || v.is_const()) report("capture '" + v.name + "' is defined inside");
-      if (!defined.insert(id).second) report("capture '" + v.name + "' is an input or captured twice");
+      if (!define(&defined, id)) report("capture '" + v.name + "' is an input or captured twice");
     }
     for (const auto& n : g.nodes()) node(g, *n, &defined, work);
     if (uses_ != 0) report("values and nodes disagree on the number of uses");
@@ -56,7 +61,8 @@ class Verifier {
       if (!in_range(g, id)) return report("a graph output is not a value");
       ++listed[id];
       const Value& v = g.value(id);
-      if (!v.is_const() && defined.count(id) == 0) report("graph output '" + v.name + "' is not defined");
+      if (!v.is_const() && !defined[static_cast<size_t>(id)])
+        report("graph output '" + v.name + "' is not defined");
     }
     for (size_t i = 0; i < g.num_values(); ++i) {
       const Value& v = g.value(static_cast<ValueId>(i));
@@ -73,12 +79,16 @@ class Verifier {
 
   void values(const Graph& g) {
     uses_ = 0;
-    std::unordered_set<std::string_view> names;
     for (size_t i = 0; i < g.num_values(); ++i) {
       const Value& v = g.value(static_cast<ValueId>(i));
       if (v.id != static_cast<ValueId>(i)) report("value '" + v.name + "' has the wrong id");
-      if (!names.insert(v.name).second) report("two values have the name '" + v.name + "'");
-      if (g.find(v.name) != v.id) report("value '" + v.name + "' is not found by its name");
+      // The index holds each name once, so values that are all found by their names have different ones.
+      const ValueId found = g.find(v.name);
+      if (found != v.id) {
+        report(in_range(g, found) && g.value(found).name == v.name
+                   ? "two values have the name '" + v.name + "'"
+                   : "value '" + v.name + "' is not found by its name");
+      }
       if (v.is_const()) {
         if (v.producer != nullptr) report("constant '" + v.name + "' has a producer");
         if (v.type.dtype != v.data->dtype() || !v.type.shape || *v.type.shape != to_dims(v.data->shape())) {
@@ -95,7 +105,7 @@ class Verifier {
     }
   }
 
-  void node(const Graph& g, const Node& n, std::unordered_set<ValueId>* defined,
+  void node(const Graph& g, const Node& n, Defined* defined,
             std::vector<std::pair<const Graph*, std::string>>* work) {
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       const ValueId id = n.inputs[i];
@@ -105,7 +115,7 @@ class Verifier {
         continue;
       }
       const Value& v = g.value(id);
-      if (!v.is_const() && defined->count(id) == 0)
+      if (!v.is_const() && !(*defined)[static_cast<size_t>(id)])
         report(who(n) + " uses '" + v.name + "' before it is defined");
       // Every listed use is an input (checked above); counting shows that every input is a listed use.
       --uses_;
@@ -121,7 +131,7 @@ class Verifier {
       if (v.producer != &n || v.output_index != static_cast<int>(i)) {
         report(who(n) + " and its output '" + v.name + "' disagree on who produces it");
       }
-      if (!defined->insert(id).second) report("value '" + v.name + "' is defined twice");
+      if (!define(defined, id)) report("value '" + v.name + "' is defined twice");
     }
     subgraphs(n, work);
   }

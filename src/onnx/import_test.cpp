@@ -314,6 +314,23 @@ TEST(Import, DeclaredTypesThatContradictAreErrors) {
       m, "node 'n' op ai.onnx::Relu opset 17: output 0 'y' is declared f32[2,4] but is inferred as f32[2,3]");
 }
 
+// Shapes that inference must not trust: an error names the node, nothing is dereferenced.
+TEST(Import, ShapesThatDoNotFitTheirOperatorAreErrors) {  // F17
+  ModelText m = ModelText::simple({node("Conv", {"x", "w"}, {"y"}, {}, "n")});
+  m.initializers = {floats("w", {}, {1})};
+  m.inputs = {value("x", 1, {"1", "1", "4", "4"})};
+  expect_refused(m, "node 'n' op ai.onnx::Conv opset 17: ");
+  m.nodes = {node("Gemm", {"x", "w"}, {"y"}, {}, "n")};
+  m.inputs = {value("x", 1, {"2", "3"})};
+  expect_refused(m, "node 'n' op ai.onnx::Gemm opset 17: ");
+  m.nodes = {node("Einsum", {"x"}, {"y"}, {attr_s("equation", "...i.j->ij")}, "n")};
+  expect_refused(m, "node 'n' op ai.onnx::Einsum opset 17: ");
+  m.nodes = {node("Transpose", {"x"}, {"y"}, {attr_ints("perm", {0, 0})}, "n")};
+  expect_refused(m, "node 'n' op ai.onnx::Transpose opset 17: ");
+  m.nodes = {node("Concat", {"x", "x"}, {"y"}, {attr("axis", 7)}, "n")};
+  expect_refused(m, "axis 7 is outside [-2, 1]");
+}
+
 TEST(Import, NodeNamesAreMadeUniqueAndKept) {
   const ir::Model m =
       import_text(ModelText::simple({node("Relu", {"x"}, {"a"}, {}, "n"), node("Relu", {"a"}, {"b"}, {}, "n"),
