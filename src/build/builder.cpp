@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "build/ledger.h"
 #include "build/lower.h"
+#include "build/plan_search.h"
 #include "hone/error.h"
 #include "ir/verify.h"
 #include "onnx/import.h"
@@ -259,15 +260,15 @@ std::shared_ptr<const engine::Engine> build_engine(const std::string& model_path
   lowering.max_workspace = options.max_workspace;
   int64_t layers = 0;
   if (tunes)
-    lowering.choose = [&](const std::vector<Candidate>& candidates, engine::TacticChoice* choice) {
+    lowering.choose = [&](const std::vector<Candidate>& candidates) {
       const Clock::time_point start = Clock::now();
-      const tune::Choice c = tuner.choose(candidates);
+      std::vector<tune::Ranked> ranked = tuner.rank(candidates);
       tune_ms += ms_since(start);
-      choice->time_ns = c.timing.time_ns;
-      choice->error = c.timing.error;
       if (options.progress) options.progress("tune", ++layers, static_cast<int64_t>(model.graph->num_nodes()));
-      return c.index;
+      return ranked;
     };
+  std::vector<Alternatives> alternatives;
+  if (tunes) lowering.alternatives = &alternatives;
 
   const Clock::time_point start = Clock::now();
   auto engine = std::make_shared<engine::Engine>(lower(*model.graph, lowering));
@@ -275,6 +276,11 @@ std::shared_ptr<const engine::Engine> build_engine(const std::string& model_path
   engine->plan.unfused_traffic_bytes = head.unfused_traffic_bytes;
   engine->options_json = options_json(options);
   engine->model_hash = hash_file(model_path);
+  {
+    const Clock::time_point search = Clock::now();
+    search_plan(engine, alternatives, {.measure = options.tune}, &tuner.cache());
+    tune_ms += ms_since(search);
+  }
   engine->timed = tunes && (tuner.timed() > 0 || tuner.hits() > 0);
   if (const std::string wrong = engine::check_plan(*engine); !wrong.empty()) throw Error(ErrorCode::kInternal, "the plan is inconsistent: " + wrong, {.stage = "plan"});
   if (options.tune && !options.timing_cache_file.empty() && tuner.timed() > 0) {

@@ -110,6 +110,8 @@ std::optional<Node> as_program(const Graph& graph, const Node& n) {
   return layer;
 }
 
+constexpr size_t kPlanCandidates = 3;   // a layer's best three go to the whole-plan timing ...
+constexpr double kPlanSlack = 1.25;     // ... unless they are far slower alone
 constexpr int64_t kMaxContents = 16;  // as ops::Operand::contents says
 
 /// A precision's name in the requested/actual table.
@@ -253,10 +255,37 @@ class Lowering {
     if (all.empty())
       throw Error(ErrorCode::kNoTactic, "no tactic runs " + wanted.text() + reasons, {.stage = "plan", .node = node, .op = wanted.op});
     if (log_enabled(Log::kDispatch) && !reasons.empty()) log(Log::kDispatch, wanted.text() + reasons);
-    const size_t k = options_.choose && all.size() > 1 ? options_.choose(all, choice) : 0;
-    choice->tactic = all[k].tactic->name();
-    if (log_enabled(Log::kDispatch)) log(Log::kDispatch, all[k].tactic->name() + " <- " + all[k].problem.text());
-    return all[k];
+    const std::vector<tune::Ranked> ranked = rank(all);
+    const Candidate& best = all[ranked.front().index];
+    *choice = as_choice(all, ranked.front());
+    if (log_enabled(Log::kDispatch)) log(Log::kDispatch, best.tactic->name() + " <- " + best.problem.text());
+    if (options_.alternatives != nullptr) {
+      Alternatives alternatives;
+      for (size_t k = 1; k < ranked.size() && alternatives.choices.size() + 1 < kPlanCandidates; ++k)
+        if (interchangeable(all[ranked[k].index], best) && ranked[k].timing.time_ns < kPlanSlack * ranked.front().timing.time_ns)
+          alternatives.choices.push_back(as_choice(all, ranked[k]));
+      pending_ = std::move(alternatives);
+    }
+    return best;
+  }
+
+  std::vector<tune::Ranked> rank(const std::vector<Candidate>& all) const {
+    return options_.choose ? options_.choose(all) : std::vector<tune::Ranked>{{0, {}}};
+  }
+
+  static engine::TacticChoice as_choice(const std::vector<Candidate>& all, const tune::Ranked& r) {
+    return {all[r.index].tactic->name(), r.timing.time_ns, r.timing.error};
+  }
+
+  /// Same layouts on every edge and same packings of every constant.
+  static bool interchangeable(const Candidate& a, const Candidate& b) {
+    for (size_t k = 0; k < a.problem.srcs.size(); ++k)
+      if (a.problem.srcs[k].layout != b.problem.srcs[k].layout ||
+          (a.problem.srcs[k].constant && a.tactic->packing(a.problem, k) != b.tactic->packing(b.problem, k)))
+        return false;
+    for (size_t k = 0; k < a.problem.dsts.size(); ++k)
+      if (a.problem.dsts[k].layout != b.problem.dsts[k].layout) return false;
+    return true;
   }
 
   /// The tactic of a further profile bucket: among those with the first bucket's layouts and packings, since edges and weights exist once.
@@ -269,18 +298,10 @@ class Lowering {
     for (size_t k = 0; k < p.dsts.size(); ++k) resize(p.dsts[k], n.outputs[k]);
     std::string reasons;
     std::vector<Candidate> same;
-    for (Candidate& c : candidates(p, &reasons)) {
-      bool fits = true;
-      for (size_t k = 0; k < p.srcs.size(); ++k)
-        fits &= c.problem.srcs[k].layout == p.srcs[k].layout && (!p.srcs[k].constant || c.tactic->packing(c.problem, k) == first.tactic->packing(first.problem, k));
-      for (size_t k = 0; k < p.dsts.size(); ++k) fits &= c.problem.dsts[k].layout == p.dsts[k].layout;
-      if (fits) same.push_back(std::move(c));
-    }
-    engine::TacticChoice choice;
+    for (Candidate& c : candidates(p, &reasons))
+      if (interchangeable(c, {first.tactic, p})) same.push_back(std::move(c));
     if (same.empty()) return first_choice;
-    const size_t k = options_.choose && same.size() > 1 ? options_.choose(same, &choice) : 0;
-    choice.tactic = same[k].tactic->name();
-    return choice;
+    return as_choice(same, rank(same).front());
   }
 
   /// The value in a layout; a reorder step is added when it does not exist so.
@@ -504,6 +525,11 @@ class Lowering {
       by_layout_[{id, layout}] = p;
       s.dsts.push_back(p);
     }
+    if (options_.alternatives != nullptr && !pending_.choices.empty()) {
+      pending_.step = e_.plan.steps.size();
+      options_.alternatives->push_back(std::move(pending_));
+    }
+    pending_ = {};
     e_.plan.steps.push_back(std::move(s));
   }
 
@@ -591,6 +617,7 @@ class Lowering {
   engine::Engine e_;
   std::map<std::pair<ValueId, Layout>, PlanId> by_layout_;
   std::map<std::pair<ValueId, std::string>, PlanId> constants_;
+  Alternatives pending_;  ///< of the step being lowered; reorders may come before it
 };
 
 }  // namespace

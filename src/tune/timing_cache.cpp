@@ -92,6 +92,15 @@ std::optional<Timing> TimingCache::find(const std::string& target, const std::st
   return it->second;
 }
 
+std::optional<std::pair<std::string, Timing>> TimingCache::best(const std::string& target, const std::string& problem) const {
+  std::optional<std::pair<std::string, Timing>> out;
+  for (auto it = entries_.lower_bound({target, problem, std::string()}); it != entries_.end(); ++it) {
+    if (std::get<0>(it->first) != target || std::get<1>(it->first) != problem) break;
+    if (!out || it->second.time_ns < out->second.time_ns) out = {std::get<2>(it->first), it->second};
+  }
+  return out;
+}
+
 void TimingCache::put(const std::string& target, const std::string& problem, const std::string& tactic, Timing timing) {
   entries_[{target, problem, tactic}] = timing;
 }

@@ -220,7 +220,7 @@ std::vector<Timing> Tuner::measure(const std::vector<Candidate>& candidates, con
   return out;
 }
 
-Choice Tuner::choose(const std::vector<Candidate>& candidates) {
+std::vector<Ranked> Tuner::rank(const std::vector<Candidate>& candidates) {
   // Lower ISA levels of a tactic that has a higher one, and the reference, are there for correctness and other machines.
   std::vector<size_t> which;
   const Isa best = candidates.front().tactic->isa();
@@ -228,9 +228,8 @@ Choice Tuner::choose(const std::vector<Candidate>& candidates) {
     const backends::Tactic* t = candidates[i].tactic;
     if (t->name() == "ref" ? which.empty() : (t->isa() == best || (best == Isa::kAvx512 && t->isa() == Isa::kAvx2))) which.push_back(i);
   }
-  Choice fallback;
-  fallback.index = which.front();
-  if (which.size() == 1 && !options_.measure) return fallback;
+  const std::vector<Ranked> by_rule = {{which.front(), {}}};
+  if (which.size() == 1 && !options_.measure) return by_rule;
 
   const std::string target = options_.target.text();
   std::vector<Timing> timings(which.size());
@@ -246,13 +245,13 @@ Choice Tuner::choose(const std::vector<Candidate>& candidates) {
     }
   }
   if (!missing.empty()) {
-    if (!can_fill(candidates.front().problem)) return fallback;
+    if (!can_fill(candidates.front().problem)) return by_rule;
     misses_ += static_cast<int64_t>(missing.size());
     if (options_.error_on_miss)
       throw Error(ErrorCode::kRejected, "the timing cache has no entry for " + candidates[missing.front()].tactic->name() + " on " + target + ": " +
                                             candidates[missing.front()].problem.text() + "; tune with this model first, or drop --errorOnTimingCacheMiss",
                   {.stage = "tune"});
-    if (!options_.measure) return fallback;
+    if (!options_.measure) return by_rule;
     const std::vector<Timing> fresh = measure(candidates, missing);
     for (size_t k = 0; k < missing.size(); ++k) {
       timings[missing_at[k]] = fresh[k];
@@ -260,24 +259,16 @@ Choice Tuner::choose(const std::vector<Candidate>& candidates) {
         cache_.put(target, candidates[missing[k]].problem.text(), candidates[missing[k]].tactic->name(), fresh[k]);
     }
   }
-  Choice choice;
-  choice.timing.time_ns = kFailed;
-  bool found = false;
+  std::vector<Ranked> ranked;
   for (size_t k = 0; k < which.size(); ++k) {
     if (log_enabled(Log::kTune))
       log(Log::kTune, candidates[which[k]].tactic->name() + " " + std::to_string(timings[k].time_ns / 1000) + " us, error " + std::to_string(timings[k].error) + ": " +
                           candidates[which[k]].problem.text());
-    if (timings[k].time_ns < choice.timing.time_ns) {
-      choice.index = which[k];
-      choice.timing = timings[k];
-      found = true;
-    }
+    if (std::isfinite(timings[k].time_ns)) ranked.push_back({which[k], timings[k]});
   }
-  if (!found) {  // every candidate failed verification: the reference is right by definition
-    choice.index = candidates.size() - 1;
-    choice.timing = {};
-  }
-  return choice;
+  std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) { return a.timing.time_ns < b.timing.time_ns; });
+  if (ranked.empty()) ranked.push_back({candidates.size() - 1, {}});  // all failed verification: the reference is right by definition
+  return ranked;
 }
 
 }  // namespace hone::tune

@@ -17,7 +17,8 @@ struct Candidate {
   ops::Problem problem;
 };
 
-struct Choice {
+/// Candidates from fastest to slowest, those that failed verification left out. Never empty.
+struct Ranked {
   size_t index = 0;    ///< into the candidates
   Timing timing;       ///< time_ns 0 when nothing was measured or cached
 };
@@ -39,9 +40,10 @@ class Tuner {
   Tuner(TunerOptions options, TimingCache cache) : options_(std::move(options)), cache_(std::move(cache)) {}
 
   /// REQUIRES a non-empty list, fastest first by heuristic. `ref` is chosen only when nothing else is left.
-  Choice choose(const std::vector<Candidate>& candidates);
+  std::vector<Ranked> rank(const std::vector<Candidate>& candidates);
 
   const TimingCache& cache() const { return cache_; }
+  TimingCache& cache() { return cache_; }
   int64_t timed() const { return timed_; }
   int64_t hits() const { return hits_; }
   int64_t misses() const { return misses_; }

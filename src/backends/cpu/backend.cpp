@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <regex>
 
@@ -49,6 +50,8 @@ class CpuBackend final : public Backend {
 #define HONE_CPU_TACTIC(op, maker) add(#op, maker);
 #include "backends/cpu/tactics.inc"
 #undef HONE_CPU_TACTIC
+    // The highest level first; within a level the order of the rows.
+    for (auto& [op, list] : by_op_) std::stable_sort(list.begin(), list.end(), [](const Tactic* a, const Tactic* b) { return a->isa() > b->isa(); });
     by_name_.emplace(ref_tactic().name(), &ref_tactic());
   }
 

@@ -101,6 +101,7 @@ class MatMulPrepared final : public Prepared {
     }
   }
 
+  Gemm& kernel() { return gemm_; }
   int64_t workspace_bytes() const override { return gemm_.workspace_bytes(workers_); }
 
   void run(const RunArgs& args) const override {
@@ -135,9 +136,11 @@ class MatMulPrepared final : public Prepared {
   int workers_;
 };
 
+/// With `k_block` the sum is cut into pieces whose weights stay in the first-level cache while partial sums rest in the result: the same bits.
 class MatMul final : public CpuTactic {
  public:
-  explicit MatMul(Isa isa) : CpuTactic("matmul_f32_panels", isa, Numerics::kReassociates) {}
+  explicit MatMul(Isa isa, int64_t k_block = 0)
+      : CpuTactic(k_block > 0 ? "matmul_f32_panels_k" + std::to_string(k_block) : "matmul_f32_panels", isa, Numerics::kReassociates), k_block_(k_block) {}
 
   Support supports(const Problem& p) const override {
     if (const Support s = require_f32(p); !s) return s;
@@ -151,6 +154,7 @@ class MatMul final : public CpuTactic {
       const auto strides = pw_strides(p.srcs[2], p.dsts[0].dims);
       if (!strides || !FusedPost::as_rows(p.dsts[0].dims, *strides)) return Support::no("C: does not broadcast over rows and columns");
     }
+    if (k_block_ > 0 && make_product(p).shape.k < 2 * k_block_) return Support::no("k: too short to be cut");
     return post_supports(p, -1);
   }
 
@@ -160,11 +164,19 @@ class MatMul final : public CpuTactic {
     return std::string(transposed ? "panels_t__" : "panels__") + std::string(isa_name(isa()));
   }
 
-  std::unique_ptr<Prepared> prepare(const Problem& p) const override { return std::make_unique<MatMulPrepared>(p, isa()); }
+  std::unique_ptr<Prepared> prepare(const Problem& p) const override {
+    auto prepared = std::make_unique<MatMulPrepared>(p, isa());
+    if (k_block_ > 0) prepared->kernel().walk.k_block = k_block_;
+    return prepared;
+  }
+
+ private:
+  int64_t k_block_;
 };
 
 }  // namespace
 
 std::unique_ptr<Tactic> make_matmul(Isa isa) { return std::make_unique<MatMul>(isa); }
+std::unique_ptr<Tactic> make_matmul_k512(Isa isa) { return std::make_unique<MatMul>(isa, 512); }
 
 }  // namespace hone::backends::cpu
