@@ -3,8 +3,8 @@
 
 #include "backends/cpu/axis_view.h"
 #include "backends/cpu/cpu_tactic.h"
+#include "backends/cpu/index_reader.h"
 #include "backends/cpu/parallel.h"
-#include "hone/error.h"
 #include "ops/broadcast.h"
 #include "ops/dispatch.h"
 
@@ -29,7 +29,7 @@ Support plain_only(const Problem& p) {
 class GatherPrepared final : public Prepared {
  public:
   explicit GatherPrepared(const Problem& p)
-      : count_(numel(p.srcs[1].dims)), wide_(p.srcs[1].dtype == DType::kI64) {
+      : op_(p.op), count_(numel(p.srcs[1].dims)), wide_(p.srcs[1].dtype == DType::kI64) {
     const MemoryAxis v = memory_axis({p.srcs[0].dtype, p.srcs[0].dims, Layout::kPlain, false, {}},
                                      ir::attr_int(p.attrs, "axis", 0));
     outer_ = v.outer;
@@ -41,17 +41,10 @@ class GatherPrepared final : public Prepared {
     if (bytes_ == 0) return;
     const auto* src = static_cast<const char*>(args.srcs[0]);
     auto* dst = static_cast<char*>(args.dsts[0]);
-    const auto index = [&](int64_t i) {
-      const int64_t at =
-          wide_ ? static_cast<const int64_t*>(args.srcs[1])[i] : static_cast<const int32_t*>(args.srcs[1])[i];
-      if (at < -extent_ || at >= extent_)
-        throw Error(ErrorCode::kInvalidData, "Gather: index " + std::to_string(at) +
-                                                 " is outside an axis of " + std::to_string(extent_));
-      return at < 0 ? at + extent_ : at;
-    };
+    const IndexReader index(args.srcs[1], wide_, op_);
     parallel_ranges(args, outer_ * count_, row_grain(bytes_, 65536), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
-        const char* from = src + (r / count_ * extent_ + index(r % count_)) * bytes_;
+        const char* from = src + (r / count_ * extent_ + index.at(r % count_, extent_)) * bytes_;
         char* to = dst + r * bytes_;
         switch (bytes_) {  // single elements need no call
           case 4: std::memcpy(to, from, 4); break;
@@ -63,6 +56,7 @@ class GatherPrepared final : public Prepared {
   }
 
  private:
+  std::string op_;
   int64_t outer_ = 1, extent_ = 1, bytes_ = 0, count_;
   bool wide_;
 };

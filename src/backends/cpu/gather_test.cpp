@@ -87,6 +87,9 @@ TEST(Gather, an_index_outside_is_an_error) {
       FAIL();
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), ErrorCode::kInvalidData);
+      EXPECT_NE(std::string(e.what()).find("index " + std::to_string(bad) + " (element 0 of the indices)"),
+                std::string::npos)
+          << e.what();
     }
   }
 }
