@@ -85,12 +85,56 @@ struct PanelPass {
   }
 };
 
+// Few columns: vectors run along k. The packed panel is turned into rows of B, on the stack, once per block.
+constexpr int64_t kDotFloats = 4096;
+
+bool takes_dots(const RowBlock& block, const PanelRun& run) {
+  return run.n <= kMaxDotColumns && block.run >= 16 && block.n_taps * block.run * run.n <= kDotFloats;
+}
+
+void run_dots(const TileKernels& kernels, const RowBlock& block, const EvenSplit& tiles, const PanelRun& run,
+              const Epilogue& epilogue) {
+  const int64_t depth = block.n_taps * block.run;
+  alignas(64) float b[kDotFloats];
+  for (int64_t c = 0; c < run.n; ++c)
+    for (int64_t k = 0; k < depth; ++k) b[c * depth + k] = run.panels[k * kernels.nr + c];
+  Tile tile;
+  tile.n_taps = block.n_taps;
+  tile.run = block.run;
+  tile.k_offset = run.k_offset;
+  tile.column = run.column_base;
+  tile.n = static_cast<int>(run.n);
+  if (epilogue.bias != nullptr) tile.bias = epilogue.bias + tile.column;
+  tile.clamp = epilogue.clamp;
+  tile.lo = epilogue.lo;
+  tile.hi = epilogue.hi;
+  const float* addends[kMaxTileRows];
+  for (int64_t t = 0; t < tiles.parts; ++t) {
+    const int64_t r0 = tiles.begin(t);
+    const int rows = static_cast<int>(tiles.begin(t + 1) - r0);
+    tile.rows = block.sources + r0 * block.n_taps;
+    tile.dst = block.dst + r0;
+    if (epilogue.has_add) {
+      for (int r = 0; r < rows; ++r) addends[r] = epilogue.add.at(block.ids[r0 + r], tile.column);
+      tile.add = addends;
+    }
+    kernels.dot[run.n - 1](tile, rows, b, depth);
+    if (epilogue.n_rest > 0)
+      epilogue_tile_fn(kernels.isa)(epilogue.rest, epilogue.n_rest, tile.dst, block.ids + r0, rows,
+                                    tile.column, tile.n);
+  }
+}
+
 }  // namespace
 
 void run_block(const TileKernels& kernels, const RowBlock& block, const PanelRun& panels,
                const Epilogue& epilogue, const BlockWalk& walk) {
   if (block.rows == 0) return;
   const EvenSplit tiles = block.tiles(kernels.mr);
+  if (takes_dots(block, panels)) {
+    if (panels.count > 0) run_dots(kernels, block, tiles, panels, epilogue);
+    return;
+  }
   const PanelPass pass{kernels, block, tiles, panels, epilogue};
   for_each_piece(block.n_taps, block.run, walk.k_block, [&](const KPiece& piece, bool first, bool last) {
     for (int64_t p = 0; p < panels.count; ++p) pass(p, piece, first, last, walk.prefetch);

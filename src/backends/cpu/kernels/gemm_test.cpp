@@ -121,6 +121,13 @@ TEST(Gemm, deep_and_wide) {
   check({{1, 400, 24, 64}});
 }
 
+TEST(Gemm, few_columns) {
+  for (int64_t n : {1, 2, 3, 4, 5})
+    for (int64_t m : {1, 6, 13, 40})
+      for (int64_t k : {15, 16, 17, 40, 64, 129, 1100}) check({{1, m, n, k}});
+  check({{3, 30, 2, 50, false, false, true}});
+}
+
 TEST(Gemm, row_strides_leave_gaps_untouched) {
   check({{2, 14, 33, 9}, 5, 7});
   check({{1, 1, 40, 20}, 0, 3});

@@ -1,10 +1,15 @@
 // The register tile: the one inner loop behind GEMM, convolution and transposed convolution in f32.
 //
-// Math: for r < mr, c < n:   dst[r][c] = start + sum over taps t, k < run of rows[t * mr + r][k] * B[t * run
-// + k][c], then + add[r][c], then clamp. `start` is bias[c], the present dst[r][c] (accumulate) or 0. Every
-// element is ONE chain of multiply-adds in rising (t, k), whatever mr, panel width and K blocking: fused on
-// avx2 and avx512, product and sum rounded apart on portable. So results do not depend on blocking, on the
-// number of threads, or on avx2 against avx512.
+// Math: for r < mr, c < n:
+//   dst[r][c] = start + sum over taps t, k < run of rows[t * mr + r][k] * B[t * run + k][c],
+// then + add[r][c], then clamp. `start` is bias[c], the present dst[r][c] (accumulate) or 0. Every element is
+// ONE chain of multiply-adds in rising (t, k), whatever mr, panel width and K blocking: fused on avx2 and
+// avx512, product and sum rounded apart on portable. So results do not depend on blocking, on the number of
+// threads, or on avx2 against avx512.
+//
+// At most kMaxDotColumns columns would leave most lanes of a panel idle. There, dot tiles run vectors along
+// k: sixteen chains (k mod 16 within a tap), added in a fixed tree, then start + sum; the same bits on avx2
+// and avx512 too.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +34,16 @@ struct Tile {
   bool clamp = false;
   float lo = 0;
   float hi = 0;
-  const float* prefetch =
-      nullptr;  ///< memory the next calls will want in L2: prefetch_step floats further every 4 k
+  /// Memory the next calls will want in L2: prefetch_step floats further every four k.
+  const float* prefetch = nullptr;
   int64_t prefetch_step = 0;
 };
+
+inline constexpr int kMaxDotColumns = 4;
+
+/// One call of a dot tile: `tile` as above (b, prefetch and accumulate unused), `rows` rows; column c of B
+/// lies at b + c * ldb, `n_taps * run` floats in order.
+using DotTileFn = void (*)(const Tile& tile, int rows, const float* b, int64_t ldb);
 
 using TileFn = void (*)(const Tile& tile);
 
@@ -46,6 +57,7 @@ struct TileKernels {
   int width;                       ///< floats per vector
   int nr;                          ///< columns of a panel
   TileFn fn[2][kMaxTileRows + 1];  ///< [vectors - 1][rows]
+  DotTileFn dot[kMaxDotColumns];   ///< [columns - 1]
 
   TileFn pick(int rows, int n) const { return fns(n)[rows]; }
   /// By number of rows, for panels of which n columns are wanted.
