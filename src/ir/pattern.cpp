@@ -1,5 +1,5 @@
-// Matching by continuation: every choice (order of commuting inputs, alternative, split of a product) is retried until the whole rest of the
-// pattern succeeds, so rules need not be written with an order in mind.
+// Matching by continuation: every choice (order of commuting inputs, alternative, split of a product) is
+// retried until the whole rest of the pattern succeeds, so rules need not be written with an order in mind.
 #include "ir/pattern.h"
 
 #include <algorithm>
@@ -29,7 +29,8 @@ namespace {
 std::shared_ptr<Pattern::Impl> copy_of(const Pattern& p) { return std::make_shared<Pattern::Impl>(p.impl()); }
 
 bool commutes(std::string_view op) {
-  constexpr std::array<std::string_view, 9> kOps = {"Add", "Mul", "Max", "Min", "And", "Or", "Xor", "Equal", "Sum"};
+  constexpr std::array<std::string_view, 9> kOps = {"Add", "Mul", "Max",   "Min", "And",
+                                                    "Or",  "Xor", "Equal", "Sum"};
   return std::find(kOps.begin(), kOps.end(), op) != kOps.end();
 }
 
@@ -103,7 +104,8 @@ class Matcher {
     return value(i.parts[k], n.inputs[k], [&, k] { return inputs(i, n, k + 1, next); });
   }
 
-  // `id` as the product of `parts`: one part is the value itself, several are spread over the two inputs of a Mul in every way.
+  // `id` as the product of `parts`: one part is the value itself, several are spread over the two inputs of a
+  // Mul in every way.
   bool factors(const std::vector<Pattern>& parts, bool shared, ValueId id, const Next& next) {
     if (id == kNoValue || ++steps_ > kMaxSteps) return false;
     if (parts.size() == 1) return value(parts[0], id, next);
@@ -162,7 +164,8 @@ class Matcher {
 
 ValueId Match::at(std::string_view name) const {
   const auto it = values.find(name);
-  if (it == values.end()) throw Error(ErrorCode::kInternal, "pattern binds no value '" + std::string(name) + "'");
+  if (it == values.end())
+    throw Error(ErrorCode::kInternal, "pattern binds no value '" + std::string(name) + "'");
   return it->second;
 }
 
@@ -170,7 +173,8 @@ bool is_number(const Tensor& t, double value) {
   if (t.numel() != 1 || !(is_float(t.dtype()) || is_integer(t.dtype()))) return false;
   const double v = t.at(0);
   if (v == value) return true;
-  return is_float(t.dtype()) && value != 0 && std::isfinite(value) && std::fabs(v - value) <= 1.5 * unit_in_last_place(t.dtype(), value);
+  return is_float(t.dtype()) && value != 0 && std::isfinite(value) &&
+         std::fabs(v - value) <= 1.5 * unit_in_last_place(t.dtype(), value);
 }
 
 Pattern Pattern::as(std::string name) const {
@@ -252,8 +256,11 @@ bool match(const Graph& graph, Node& root, const Pattern& pattern, Match* found,
   *found = Match{};
   found->root = &root;
   if (root.outputs.empty() || root.outputs[0] == kNoValue) return false;
-  const auto inside = [&](const Node* n) { return std::find(found->covered.begin(), found->covered.end(), n) != found->covered.end(); };
-  // The last condition takes part in the search: another order or alternative may do without the node that is used elsewhere.
+  const auto inside = [&](const Node* n) {
+    return std::find(found->covered.begin(), found->covered.end(), n) != found->covered.end();
+  };
+  // The last condition takes part in the search: another order or alternative may do without the node that is
+  // used elsewhere.
   const Next closed = [&] {
     for (Node* n : found->covered) {
       if (n == &root) continue;

@@ -1,13 +1,15 @@
-// Patterns over the graph, for rewrite rules: a pattern is the formula that a rule looks for, written as an expression.
+// Patterns over the graph, for rewrite rules: a pattern is the formula that a rule looks for, written as an
+// expression.
 //
 //   const Pattern x = any("x");
 //   op("Mul", {x, op("Sigmoid", {x})})                                     x * sigmoid(x), in either order
-//   product({x, num(0.5), op("Add", {op("Erf", {op("Div", {x, num(1.41421356)})}), num(1)})})   GELU, however it was associated
-//   op("Conv", {x, constant("w")}).as("conv").more_inputs()                further inputs may be present
+//   product({x, num(0.5), op("Add", {op("Erf", {op("Div", {x, num(1.41421356)})}), num(1)})})   GELU, however
+//   it was associated op("Conv", {x, constant("w")}).as("conv").more_inputs()                further inputs
+//   may be present
 //
-// A name stands for one value: where it occurs twice both places must hold the same value. Binary operators that commute match in either
-// order. Inside a match nothing may be used from outside (a value that another node reads, or that is a graph output, must stay), unless the
-// node is marked shared().
+// A name stands for one value: where it occurs twice both places must hold the same value. Binary operators
+// that commute match in either order. Inside a match nothing may be used from outside (a value that another
+// node reads, or that is a graph output, must stay), unless the node is marked shared().
 #pragma once
 
 #include <functional>
@@ -26,8 +28,8 @@ namespace hone::ir {
 struct Match {
   Node* root = nullptr;
   std::map<std::string, ValueId, std::less<>> values;  ///< by name: any(), constant(), as()
-  std::vector<Node*> covered;                          ///< operators of the pattern, root first, shared ones left out
-  std::vector<Node*> shared;                           ///< operators marked shared()
+  std::vector<Node*> covered;  ///< operators of the pattern, root first, shared ones left out
+  std::vector<Node*> shared;   ///< operators marked shared()
 
   bool has(std::string_view name) const { return values.find(name) != values.end(); }
   ValueId at(std::string_view name) const;  ///< throws kInternal for a name that the pattern doesn't bind
@@ -62,8 +64,8 @@ class Pattern {
 Pattern any(std::string name = {});
 /// A value whose data is known.
 Pattern constant(std::string name = {});
-/// One-element constant equal to `value` up to 1.5 units in the last place of its own type: what an exporter that wrote the same number in
-/// that type holds, and nothing else. Zero, and integers, match exactly.
+/// One-element constant equal to `value` up to 1.5 units in the last place of its own type: what an exporter
+/// that wrote the same number in that type holds, and nothing else. Zero, and integers, match exactly.
 Pattern num(double value, std::string name = {});
 Pattern op(std::string name, std::vector<Pattern> inputs, std::string domain = "");
 /// The first alternative under which the whole match succeeds.
@@ -71,7 +73,8 @@ Pattern any_of(std::vector<Pattern> alternatives);
 /// A product of all factors, in any order and association of Mul; Div by a number matches num(1 / number).
 Pattern product(std::vector<Pattern> factors);
 
-/// Does `root` compute the pattern? On failure `why` (may be null) says whether the shape was there but something inside is used elsewhere.
+/// Does `root` compute the pattern? On failure `why` (may be null) says whether the shape was there but
+/// something inside is used elsewhere.
 bool match(const Graph& graph, Node& root, const Pattern& pattern, Match* found, std::string* why = nullptr);
 /// Operators that a match can start at, for indexing rules; empty: any.
 std::vector<std::string> root_ops(const Pattern& pattern);

@@ -32,7 +32,8 @@ TEST(Pattern, CommutingInputsMatchInEitherOrderOthersDoNot) {
 
 TEST(Pattern, ANameStandsForOneValue) {
   const Pattern x = any("x");
-  const auto g = parse("graph \"\" (%a: f32[2], %b: f32[2]) {\n  %s = Sigmoid(%a)\n  %y = Mul(%s, %b)\n  return %y\n}\n");
+  const auto g = parse(
+      "graph \"\" (%a: f32[2], %b: f32[2]) {\n  %s = Sigmoid(%a)\n  %y = Mul(%s, %b)\n  return %y\n}\n");
   EXPECT_FALSE(match_last(*g, op("Mul", {x, op("Sigmoid", {x})})).yes);
   const Found f = match_last(*g, op("Mul", {any("b"), op("Sigmoid", {x}).as("s")}));
   ASSERT_TRUE(f.yes);
@@ -43,16 +44,19 @@ TEST(Pattern, ANameStandsForOneValue) {
 }
 
 TEST(Pattern, BacktracksThroughOrdersUntilTheWholeFits) {
-  // Add(Mul(a, b), Mul(b, a)): the first order of the first Mul binds p = a; the second Mul then needs p first.
+  // Add(Mul(a, b), Mul(b, a)): the first order of the first Mul binds p = a; the second Mul then needs p
+  // first.
   const Pattern p = any("p"), q = any("q");
   const auto g = parse(
-      "graph \"\" (%a: f32[2], %b: f32[2]) {\n  %m = Mul(%a, %b)\n  %d = Div(%b, %a)\n  %y = Add(%m, %d)\n  return %y\n}\n");
+      "graph \"\" (%a: f32[2], %b: f32[2]) {\n  %m = Mul(%a, %b)\n  %d = Div(%b, %a)\n  %y = Add(%m, %d)\n  "
+      "return %y\n}\n");
   EXPECT_TRUE(match_last(*g, op("Add", {op("Mul", {p, q}), op("Div", {p, q})})).yes);
 }
 
 TEST(Pattern, WhatIsReadElsewhereStaysOutUnlessShared) {
   const Pattern x = any("x");
-  const char* text = "graph \"\" (%a: f32[2]) {\n  %s = Sigmoid(%a)\n  %y = Mul(%s, %a)\n  return %y, %s\n}\n";
+  const char* text =
+      "graph \"\" (%a: f32[2]) {\n  %s = Sigmoid(%a)\n  %y = Mul(%s, %a)\n  return %y, %s\n}\n";
   const auto g = parse(text);
   const Found f = match_last(*g, op("Mul", {x, op("Sigmoid", {x})}));
   EXPECT_FALSE(f.yes);
@@ -83,18 +87,23 @@ TEST(Pattern, NumbersMatchToAboutOneUnitInTheLastPlace) {
 TEST(Pattern, ProductsMatchInEveryAssociationAndAsQuotients) {
   const Pattern x = any("x");
   const Pattern p = product({x, num(0.5), op("Tanh", {x})});
-  for (const char* body : {"%u = Mul(%a, %h)\n  %y = Mul(%t, %u)", "%u = Mul(%t, %a)\n  %y = Mul(%u, %h)", "%u = Mul(%h, %t)\n  %y = Mul(%u, %a)",
-                           "%u = Mul(%a, %t)\n  %y = Div(%u, %two)", "%u = Div(%t, %two)\n  %y = Mul(%u, %a)"}) {
-    const auto g = parse(std::string("graph \"\" (%a: f32[2]) {\n  const %h: f32[] = {0.5}\n  const %two: f32[] = {2}\n  %t = Tanh(%a)\n  ") + body +
-                         "\n  return %y\n}\n");
+  for (const char* body : {"%u = Mul(%a, %h)\n  %y = Mul(%t, %u)", "%u = Mul(%t, %a)\n  %y = Mul(%u, %h)",
+                           "%u = Mul(%h, %t)\n  %y = Mul(%u, %a)", "%u = Mul(%a, %t)\n  %y = Div(%u, %two)",
+                           "%u = Div(%t, %two)\n  %y = Mul(%u, %a)"}) {
+    const auto g = parse(std::string("graph \"\" (%a: f32[2]) {\n  const %h: f32[] = {0.5}\n  const %two: "
+                                     "f32[] = {2}\n  %t = Tanh(%a)\n  ") +
+                         body + "\n  return %y\n}\n");
     EXPECT_TRUE(match_last(*g, p).yes) << body;
   }
-  const auto g = parse("graph \"\" (%a: f32[2]) {\n  const %h: f32[] = {0.25}\n  %t = Tanh(%a)\n  %u = Mul(%a, %h)\n  %y = Mul(%t, %u)\n  return %y\n}\n");
+  const auto g = parse(
+      "graph \"\" (%a: f32[2]) {\n  const %h: f32[] = {0.25}\n  %t = Tanh(%a)\n  %u = Mul(%a, %h)\n  %y = "
+      "Mul(%t, %u)\n  return %y\n}\n");
   EXPECT_FALSE(match_last(*g, p).yes);
 }
 
 TEST(Pattern, FurtherInputsOnlyWhereAllowed) {
-  const auto g = parse("graph \"\" (%a: f32[1,1,4], %w: f32[1,1,1], %b: f32[1]) {\n  %y = Conv(%a, %w, %b)\n  return %y\n}\n");
+  const auto g = parse(
+      "graph \"\" (%a: f32[1,1,4], %w: f32[1,1,1], %b: f32[1]) {\n  %y = Conv(%a, %w, %b)\n  return %y\n}\n");
   EXPECT_FALSE(match_last(*g, op("Conv", {any(), any()})).yes);
   EXPECT_TRUE(match_last(*g, op("Conv", {any(), any()}).more_inputs()).yes);
 }
@@ -104,7 +113,8 @@ TEST(Pattern, AttributesAndAlternatives) {
   EXPECT_TRUE(match_last(*g, op("Softmax", {any()}).attr("axis", 1, -1)).yes);
   EXPECT_FALSE(match_last(*g, op("Softmax", {any()}).attr("axis", 0, -1)).yes);
   EXPECT_TRUE(match_last(*g, any_of({op("Relu", {any()}), op("Softmax", {any()})})).yes);
-  EXPECT_EQ(root_ops(any_of({op("Relu", {any()}), product({any("x"), num(2)})})), (std::vector<std::string>{"Relu", "Mul", "Div"}));
+  EXPECT_EQ(root_ops(any_of({op("Relu", {any()}), product({any("x"), num(2)})})),
+            (std::vector<std::string>{"Relu", "Mul", "Div"}));
 }
 
 }  // namespace

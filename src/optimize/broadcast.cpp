@@ -1,8 +1,9 @@
 // An Expand in front of an elementwise operator goes where broadcasting does the same.
 //
-// When: the operator's result keeps its type with the unexpanded tensor in that place, by inference: the other operands bring the extent.
+// When: the operator's result keeps its type with the unexpanded tensor in that place, by inference: the
+// other operands bring the extent.
 // Why: the expanded copy is never written.
-// Example:  Add(%scores: f32[N,12,S,S], Expand(%mask: f32[N,1,1,S], [N,1,S,S]))   becomes   Add(%scores, %mask)
+// Example: Add(%scores: f32[N,12,S,S], Expand(%mask: f32[N,1,1,S], [N,1,S,S])) becomes Add(%scores, %mask)
 #include "hone/error.h"
 #include "ops/op.h"
 #include "optimize/passes.h"

@@ -1,12 +1,12 @@
 // Common subexpressions and equal constants.
 //
 // common_subexpressions: a node that computes what an earlier one has computed gives way to it.
-// When: operator, attributes (tensors by their bytes) and inputs are equal, inputs of commuting operators in either order; the operator is
-// deterministic and has no subgraph.
-// Example:  %a = Shape(%x); %b = Shape(%x)   becomes   one node
+// When: operator, attributes (tensors by their bytes) and inputs are equal, inputs of commuting operators
+// in either order; the operator is deterministic and has no subgraph.
+// Example: %a = Shape(%x); %b = Shape(%x) becomes one node
 //
-// merge_constants: constants of equal type, shape and bytes are one value, so that the above sees equal inputs and a file holds the bytes
-// once. Graph outputs keep their own.
+// merge_constants: constants of equal type, shape and bytes are one value, so that the above sees equal
+// inputs and a file holds the bytes once. Graph outputs keep their own.
 #include <cstring>
 #include <map>
 #include <unordered_map>
@@ -23,7 +23,8 @@ using ir::ValueId;
 
 namespace {
 
-// A few words of the bytes: enough to tell weights apart without reading them all; equality is decided by the bytes themselves.
+// A few words of the bytes: enough to tell weights apart without reading them all; equality is decided by the
+// bytes themselves.
 size_t sample_hash(const Tensor& t) {
   const auto n = static_cast<size_t>(t.nbytes());
   const auto* p = static_cast<const char*>(t.raw());
@@ -43,7 +44,8 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
 }
 
 bool commutes(const Node& n) {
-  return n.domain.empty() && n.inputs.size() == 2 && (n.op == "Add" || n.op == "Mul" || n.op == "And" || n.op == "Or" || n.op == "Equal");
+  return n.domain.empty() && n.inputs.size() == 2 &&
+         (n.op == "Add" || n.op == "Mul" || n.op == "And" || n.op == "Or" || n.op == "Equal");
 }
 
 std::string key_of(const Node& n) {
@@ -56,11 +58,14 @@ std::string key_of(const Node& n) {
 
 bool has_subgraph(const Node& n) {
   for (const auto& [name, attr] : n.attrs)
-    if (std::holds_alternative<std::shared_ptr<Graph>>(attr) || std::holds_alternative<std::vector<std::shared_ptr<Graph>>>(attr)) return true;
+    if (std::holds_alternative<std::shared_ptr<Graph>>(attr) ||
+        std::holds_alternative<std::vector<std::shared_ptr<Graph>>>(attr))
+      return true;
   return n.body != nullptr || n.num_captures > 0;
 }
 
-// Can every output of `b` be read from `a` instead? A graph output that would need an Identity keeps its node.
+// Can every output of `b` be read from `a` instead? A graph output that would need an Identity keeps its
+// node.
 bool can_stand_in(const Graph& graph, const Node& a, const Node& b) {
   for (size_t i = 0; i < b.outputs.size(); ++i) {
     if (b.outputs[i] == kNoValue) continue;

@@ -2,7 +2,7 @@
 //
 // When: no output of the node has a use or is a graph output. Operators here have no side effects.
 // Why: rewrites leave what they no longer need to this pass.
-// Example:  %unused = Shape(%x)   goes
+// Example: %unused = Shape(%x)   goes
 #include "optimize/passes.h"
 
 namespace hone::optimize {

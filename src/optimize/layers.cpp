@@ -1,17 +1,21 @@
 // Fused layers and pointwise programs.
 //
-// fuse_layers: an anchor (Conv, ConvTranspose, MatMul, Gemm) takes the elementwise operators behind it: bias, scale, residual addition,
-// multiplication, activation, clip, in any order and number that ops::check_body reduces to post-ops.
-// When: nothing else reads what lies in between, no value in between is a graph output, and each step keeps type and shape, so the other
-// operand broadcasts to the result and never enlarges it. The layer stands where its last node stood, hence operands computed after the anchor
-// (the other branch of a residual) are there. A later anchor chooses first: it runs when its residual is ready.
+// fuse_layers: an anchor (Conv, ConvTranspose, MatMul, Gemm) takes the elementwise operators behind it:
+// bias, scale, residual addition, multiplication, activation, clip, in any order and number that
+// ops::check_body reduces to post-ops.
+// When: nothing else reads what lies in between, no value in between is a graph output, and each step
+// keeps type and shape, so the other operand broadcasts to the result and never enlarges it. The layer
+// stands where its last node stood, hence operands computed after the anchor (the other branch of a
+// residual) are there. A later anchor chooses first: it runs when its residual is ready.
 // Why: each step saves a write and a read of the whole tensor.
-// Example:  Relu(Add(Conv(x, W, b), r))   becomes   hone::Fused(x, W, b, r) {body: Conv, Add, Relu; anchor 0}
+// Example: Relu(Add(Conv(x, W, b), r)) becomes hone::Fused(x, W, b, r) {body: Conv, Add, Relu; anchor 0}
 //
-// fuse_pointwise: what elementwise operators remain are joined into programs of at most kMaxInstrs operations and kMaxSources operands.
-// When: f32; every operator inside has the shape of the result (a smaller intermediate would be computed again for each element that it
-// is broadcast to), and is read inside only. A set that is closed in this way has one way out, so fusing it cannot close a cycle.
-// Example:  Mul(Sigmoid(a), Tanh(b))   becomes   hone::Fused(a, b) {body: Sigmoid, Tanh, Mul}
+// fuse_pointwise: what elementwise operators remain are joined into programs of at most kMaxInstrs
+// operations and kMaxSources operands.
+// When: f32; every operator inside has the shape of the result (a smaller intermediate would be computed
+// again for each element that it is broadcast to), and is read inside only. A set that is closed in this
+// way has one way out, so fusing it cannot close a cycle.
+// Example: Mul(Sigmoid(a), Tanh(b)) becomes hone::Fused(a, b) {body: Sigmoid, Tanh, Mul}
 #include <algorithm>
 #include <map>
 #include <set>
@@ -33,16 +37,49 @@ constexpr size_t kMaxInstrs = 16;
 constexpr size_t kMaxSources = 8;
 
 bool is_anchor(const Node& n) {
-  return n.domain.empty() && (n.op == "Conv" || n.op == "ConvTranspose" || n.op == "MatMul" || n.op == "Gemm");
+  return n.domain.empty() &&
+         (n.op == "Conv" || n.op == "ConvTranspose" || n.op == "MatMul" || n.op == "Gemm");
 }
 
 // Operators that post-ops and programs know (ops/problem.h).
 bool is_step(const Node& n) {
-  static const std::set<std::string, std::less<>> kSteps = {
-      "Relu",     "LeakyRelu", "Clip",     "Sigmoid", "HardSigmoid", "HardSwish", "Swish",           "Tanh", "Gelu", "Elu", "Selu",
-      "Celu",     "Softplus",  "Mish",     "Abs",     "Neg",         "Exp",       "Log",             "Sqrt", "Reciprocal",  "Erf",
-      "Floor",    "Ceil",      "Round",    "Sign",    "Softsign",    "Sin",       "Cos",             "ThresholdedRelu",
-      "Add",      "Sub",       "Mul",      "Div",     "Min",         "Max",       "Pow",             "Sum"};
+  static const std::set<std::string, std::less<>> kSteps = {"Relu",
+                                                            "LeakyRelu",
+                                                            "Clip",
+                                                            "Sigmoid",
+                                                            "HardSigmoid",
+                                                            "HardSwish",
+                                                            "Swish",
+                                                            "Tanh",
+                                                            "Gelu",
+                                                            "Elu",
+                                                            "Selu",
+                                                            "Celu",
+                                                            "Softplus",
+                                                            "Mish",
+                                                            "Abs",
+                                                            "Neg",
+                                                            "Exp",
+                                                            "Log",
+                                                            "Sqrt",
+                                                            "Reciprocal",
+                                                            "Erf",
+                                                            "Floor",
+                                                            "Ceil",
+                                                            "Round",
+                                                            "Sign",
+                                                            "Softsign",
+                                                            "Sin",
+                                                            "Cos",
+                                                            "ThresholdedRelu",
+                                                            "Add",
+                                                            "Sub",
+                                                            "Mul",
+                                                            "Div",
+                                                            "Min",
+                                                            "Max",
+                                                            "Pow",
+                                                            "Sum"};
   return n.domain.empty() && n.outputs.size() == 1 && kSteps.count(n.op) != 0;
 }
 
@@ -51,7 +88,8 @@ bool is_scalar_constant(const Graph& graph, ValueId id) {
   return v.is_const() && v.data->numel() == 1 && is_float(v.data->dtype());
 }
 
-// A fused node of `nodes` (in execution order) whose result is the last node's output. Not yet part of the graph.
+// A fused node of `nodes` (in execution order) whose result is the last node's output. Not yet part of the
+// graph.
 Node make_layer(const Graph& graph, const std::vector<Node*>& nodes, bool anchored) {
   Node layer;
   layer.domain = ir::kHoneDomain;
@@ -64,7 +102,8 @@ Node make_layer(const Graph& graph, const std::vector<Node*>& nodes, bool anchor
   std::map<ValueId, ValueId> inside;
   const auto input = [&](ValueId id) {
     layer.inputs.push_back(id);
-    return id == kNoValue ? body.add_input("absent", {}) : body.add_input(graph.value(id).name, graph.value(id).type);
+    return id == kNoValue ? body.add_input("absent", {})
+                          : body.add_input(graph.value(id).name, graph.value(id).type);
   };
   for (size_t k = 0; k < nodes.size(); ++k) {
     const Node& from = *nodes[k];
@@ -87,7 +126,11 @@ Node make_layer(const Graph& graph, const std::vector<Node*>& nodes, bool anchor
       }
       auto it = inside.find(id);
       if (it == inside.end())
-        it = inside.emplace(id, is_scalar_constant(graph, id) ? body.add_constant(graph.value(id).name, *graph.value(id).data) : input(id)).first;
+        it = inside
+                 .emplace(id, is_scalar_constant(graph, id)
+                                  ? body.add_constant(graph.value(id).name, *graph.value(id).data)
+                                  : input(id))
+                 .first;
       n.inputs.push_back(it->second);
     }
     const Value& out = graph.value(from.outputs[0]);
@@ -97,7 +140,8 @@ Node make_layer(const Graph& graph, const std::vector<Node*>& nodes, bool anchor
     if (from.sources.empty()) layer.sources.push_back(from.name);
     layer.sources.insert(layer.sources.end(), from.sources.begin(), from.sources.end());
     for (const std::string& p : from.passes)
-      if (std::find(layer.passes.begin(), layer.passes.end(), p) == layer.passes.end()) layer.passes.push_back(p);
+      if (std::find(layer.passes.begin(), layer.passes.end(), p) == layer.passes.end())
+        layer.passes.push_back(p);
     body.add_node(std::move(n));
   }
   body.add_output(inside.at(nodes.back()->outputs[0]));
@@ -129,17 +173,20 @@ bool same_result(const Graph& graph, const Node& n, ValueId like) {
   return same_type(graph.value(n.outputs[0]).type, graph.value(like).type);
 }
 
-// The shortest set of steps behind `running` after which a single value is left: one step, or several where values are read more than once
-// (x * sigmoid(x)). Empty when there is none.
-std::vector<Node*> next_stretch(const Graph& graph, ValueId running, const std::map<const Node*, size_t>& at) {
-  std::vector<std::pair<size_t, Node*>> taken;        // in execution order
-  std::set<std::pair<size_t, Node*>> open;            // taken, readers not looked at yet
+// The shortest set of steps behind `running` after which a single value is left: one step, or several where
+// values are read more than once (x * sigmoid(x)). Empty when there is none.
+std::vector<Node*> next_stretch(const Graph& graph, ValueId running,
+                                const std::map<const Node*, size_t>& at) {
+  std::vector<std::pair<size_t, Node*>> taken;  // in execution order
+  std::set<std::pair<size_t, Node*>> open;      // taken, readers not looked at yet
   const auto take_readers = [&](ValueId id) {
     if (graph.is_output(id) || graph.value(id).uses.empty()) return false;
     for (const ir::Use& use : graph.value(id).uses) {
       const auto position = at.find(use.node);
-      if (!is_step(*use.node) || position == at.end() || !same_result(graph, *use.node, running)) return false;
-      if (std::find(taken.begin(), taken.end(), std::pair(position->second, use.node)) != taken.end()) continue;
+      if (!is_step(*use.node) || position == at.end() || !same_result(graph, *use.node, running))
+        return false;
+      if (std::find(taken.begin(), taken.end(), std::pair(position->second, use.node)) != taken.end())
+        continue;
       taken.emplace_back(position->second, use.node);
       open.emplace(position->second, use.node);
     }
@@ -221,10 +268,14 @@ void fuse_pointwise(PassContext& ctx) {
         for (const ValueId id : n->inputs) {
           if (id == kNoValue) continue;
           Node* p = graph.value(id).producer;
-          if (p == nullptr || inside.count(p) != 0 || gone.count(p) != 0 || !is_step(*p) || graph.is_output(id)) continue;
+          if (p == nullptr || inside.count(p) != 0 || gone.count(p) != 0 || !is_step(*p) ||
+              graph.is_output(id))
+            continue;
           if (!same_result(graph, *p, sink->outputs[0])) continue;
           const auto& uses = graph.value(id).uses;
-          if (!std::all_of(uses.begin(), uses.end(), [&](const ir::Use& u) { return inside.count(u.node) != 0; })) continue;
+          if (!std::all_of(uses.begin(), uses.end(),
+                           [&](const ir::Use& u) { return inside.count(u.node) != 0; }))
+            continue;
           std::set<Node*> wider = inside;
           wider.insert(p);
           if (wider.size() > kMaxInstrs || count_sources(wider) > kMaxSources) continue;
@@ -239,7 +290,8 @@ void fuse_pointwise(PassContext& ctx) {
     Node layer = make_layer(graph, nodes, false);
     const std::string why = ops::check_body(graph, layer);
     if (!why.empty()) {
-      trace("fuse_pointwise", sink->name, "not applied to " + std::to_string(nodes.size()) + " nodes: " + why);
+      trace("fuse_pointwise", sink->name,
+            "not applied to " + std::to_string(nodes.size()) + " nodes: " + why);
       continue;
     }
     gone.insert(nodes.begin(), nodes.end());

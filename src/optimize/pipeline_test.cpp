@@ -7,8 +7,10 @@ namespace hone::optimize::testing {
 namespace {
 
 const char* kNet =
-    "graph \"net\" (%x: f32[N,2,3,3]) {\n  const %w: f32[2,2,1,1] = {1, 2, 3, 4}\n  const %g: f32[2] = {2, 3}\n  const %h: f32[2] = {1, -1}\n"
-    "  %a = Conv(%x, %w) \"c\"\n  %b = BatchNormalization(%a, %g, %h, %h, %g) \"bn\"\n  %c = Relu(%b) \"r\"\n  %y = Identity(%c) \"id\"\n  return %y\n}\n";
+    "graph \"net\" (%x: f32[N,2,3,3]) {\n  const %w: f32[2,2,1,1] = {1, 2, 3, 4}\n  const %g: f32[2] = {2, "
+    "3}\n  const %h: f32[2] = {1, -1}\n"
+    "  %a = Conv(%x, %w) \"c\"\n  %b = BatchNormalization(%a, %g, %h, %h, %g) \"bn\"\n  %c = Relu(%b) "
+    "\"r\"\n  %y = Identity(%c) \"id\"\n  return %y\n}\n";
 
 TEST(Pipeline, EveryPassIsListedOnceWithAnExplanation) {
   std::set<std::string> names;
@@ -72,7 +74,8 @@ TEST(Pipeline, IsDeterministicAndIdempotent) {
 
 TEST(Pipeline, NodeNamesAreUniqueAfterwards) {
   const auto g = graph_of(
-      "graph \"\" (%x: f32[2,3]) {\n  const %g: f32[3] = {1, 2, 3}\n  %y = BatchNormalization(%x, %g, %g, %g, %g) \"bn\"\n  return %y\n}\n");
+      "graph \"\" (%x: f32[2,3]) {\n  const %g: f32[3] = {1, 2, 3}\n  %y = BatchNormalization(%x, %g, %g, "
+      "%g, %g) \"bn\"\n  return %y\n}\n");
   PipelineOptions options;
   options.disable = {"fuse_*"};
   run_pipeline(*g, options, nullptr);
@@ -83,18 +86,28 @@ TEST(Pipeline, NodeNamesAreUniqueAfterwards) {
 
 TEST(Pipeline, AnAttentionLayerOfThePyTorchExporter) {
   const auto g = graph_of(
-      "graph \"\" (%x: f32[N,S,8], %m: i64[N,S]) {\n  const %wq: f32[8,8] = {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, "
-      "6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8}\n  const %b: f32[8] = {1, 2, 3, 4, 5, 6, 7, 8}\n"
-      "  const %i0: i64[] = {0}\n  const %i1: i64[] = {1}\n  const %ax: i64[1] = {0}\n  const %h: i64[2] = {2, 4}\n  const %e: i64[1] = {8}\n"
-      "  const %a12: i64[2] = {1, 2}\n  const %one: f32[] = {1}\n  const %low: f32[] = {-10000}\n  const %c: f32[] = {0.125}\n"
-      "  %mu = Unsqueeze(%m, %a12)\n  %mf = Cast(%mu) {to = 1}\n  %ms = Sub(%one, %mf)\n  %mask = Mul(%ms, %low)\n"
-      "  %sh = Shape(%x)\n  %n = Gather(%sh, %i0)\n  %s = Gather(%sh, %i1)\n  %nu = Unsqueeze(%n, %ax)\n  %su = Unsqueeze(%s, %ax)\n"
+      "graph \"\" (%x: f32[N,S,8], %m: i64[N,S]) {\n  const %wq: f32[8,8] = {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, "
+      "3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, "
+      "6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, "
+      "8}\n  const %b: f32[8] = {1, 2, 3, 4, 5, 6, 7, 8}\n"
+      "  const %i0: i64[] = {0}\n  const %i1: i64[] = {1}\n  const %ax: i64[1] = {0}\n  const %h: i64[2] = "
+      "{2, 4}\n  const %e: i64[1] = {8}\n"
+      "  const %a12: i64[2] = {1, 2}\n  const %one: f32[] = {1}\n  const %low: f32[] = {-10000}\n  const %c: "
+      "f32[] = {0.125}\n"
+      "  %mu = Unsqueeze(%m, %a12)\n  %mf = Cast(%mu) {to = 1}\n  %ms = Sub(%one, %mf)\n  %mask = Mul(%ms, "
+      "%low)\n"
+      "  %sh = Shape(%x)\n  %n = Gather(%sh, %i0)\n  %s = Gather(%sh, %i1)\n  %nu = Unsqueeze(%n, %ax)\n  "
+      "%su = Unsqueeze(%s, %ax)\n"
       "  %t4 = Concat(%nu, %su, %h) {axis = 0}\n  %t3 = Concat(%nu, %su, %e) {axis = 0}\n"
-      "  %q0 = MatMul(%x, %wq)\n  %q1 = Add(%q0, %b)\n  %q2 = Reshape(%q1, %t4)\n  %q3 = Transpose(%q2) {perm = [0, 2, 1, 3]}\n"
-      "  %k0 = MatMul(%x, %wq)\n  %k1 = Add(%b, %k0)\n  %k2 = Reshape(%k1, %t4)\n  %k3 = Transpose(%k2) {perm = [0, 2, 3, 1]}\n"
+      "  %q0 = MatMul(%x, %wq)\n  %q1 = Add(%q0, %b)\n  %q2 = Reshape(%q1, %t4)\n  %q3 = Transpose(%q2) "
+      "{perm = [0, 2, 1, 3]}\n"
+      "  %k0 = MatMul(%x, %wq)\n  %k1 = Add(%b, %k0)\n  %k2 = Reshape(%k1, %t4)\n  %k3 = Transpose(%k2) "
+      "{perm = [0, 2, 3, 1]}\n"
       "  %v0 = MatMul(%x, %wq)\n  %v2 = Reshape(%v0, %t4)\n  %v3 = Transpose(%v2) {perm = [0, 2, 1, 3]}\n"
-      "  %s0 = MatMul(%q3, %k3)\n  %s1 = Mul(%s0, %c)\n  %s2 = Add(%s1, %mask)\n  %p = Softmax(%s2)\n  %o0 = MatMul(%p, %v3)\n"
-      "  %o1 = Transpose(%o0) {perm = [0, 2, 1, 3]}\n  %o2 = Reshape(%o1, %t3)\n  %y = Add(%o2, %x)\n  return %y\n}\n");
+      "  %s0 = MatMul(%q3, %k3)\n  %s1 = Mul(%s0, %c)\n  %s2 = Add(%s1, %mask)\n  %p = Softmax(%s2)\n  %o0 = "
+      "MatMul(%p, %v3)\n"
+      "  %o1 = Transpose(%o0) {perm = [0, 2, 1, 3]}\n  %o2 = Reshape(%o1, %t3)\n  %y = Add(%o2, %x)\n  "
+      "return %y\n}\n");
   const auto before = g->clone();
   std::vector<LedgerRow> ledger;
   run_pipeline(*g, {}, &ledger);

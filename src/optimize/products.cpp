@@ -1,12 +1,12 @@
 // Products of one tensor with several constant matrices are one product.
 //
-// What: MatMul(x, W1), MatMul(x, W2), ... (the query, key and value of an attention layer), each with its constant bias if it has one, become
-// MatMul(x, [W1 W2 ...]), Add and Split.
-// When: the weights are matrices used here only, no intermediate result is read elsewhere or is a graph output, and x has few rows
-// (kMaxRows): then reading the weights is all the work and one pass over them wins, while for many rows the Split would copy more than
-// reading x once instead of three times saves.
+// What: MatMul(x, W1), MatMul(x, W2), ... (the query, key and value of an attention layer), each with its
+// constant bias if it has one, become MatMul(x, [W1 W2 ...]), Add and Split.
+// When: the weights are matrices used here only, no intermediate result is read elsewhere or is a graph
+// output, and x has few rows (kMaxRows): then reading the weights is all the work and one pass over them
+// wins, while for many rows the Split would copy more than reading x once instead of three times saves.
 // Why: fewer steps and one stream of weights in decoding and at batch 1.
-// Example:  q = MatMul(x, @q); k = MatMul(x, @k)   becomes   q, k = Split(MatMul(x, @qk)) {axis = -1}
+// Example: q = MatMul(x, @q); k = MatMul(x, @k) becomes q, k = Split(MatMul(x, @qk)) {axis = -1}
 #include <cstring>
 
 #include "hone/error.h"
@@ -68,7 +68,9 @@ std::vector<Branch> branches_of(const Graph& graph, ValueId x, std::string* why)
       }
     }
     if (b.bias != nullptr && graph.is_output(b.bias->outputs[0])) continue;
-    if (!found.empty() && ((found[0].bias == nullptr) != (b.bias == nullptr) || found[0].weights->dtype() != w.data->dtype())) continue;
+    if (!found.empty() &&
+        ((found[0].bias == nullptr) != (b.bias == nullptr) || found[0].weights->dtype() != w.data->dtype()))
+      continue;
     found.push_back(b);
   }
   return found;
@@ -89,7 +91,8 @@ void merge_products(PassContext& ctx) {
     const ir::Dims& shape = *graph.value(x).type.shape;
     for (size_t d = 0; d + 1 < shape.size(); ++d) rows = rows * shape[d];
     if (!rows.is_const() || rows.value() > kMaxRows) {
-      trace("merge_products", graph.value(x).name, "not applied: too many rows, the Split would copy more than it saves");
+      trace("merge_products", graph.value(x).name,
+            "not applied: too many rows, the Split would copy more than it saves");
       continue;
     }
     // Earliest reader of x in the group: everything the merged node needs is there.
@@ -106,9 +109,11 @@ void merge_products(PassContext& ctx) {
       sizes.push_back(b.weights->dim(1));
       if (b.bias_data != nullptr) biases.push_back(b.bias_data);
     }
-    ValueId y = trial.value("MatMul", {x, trial.constant("merged", side_by_side(weights, weights[0]->dim(0)))});
+    ValueId y =
+        trial.value("MatMul", {x, trial.constant("merged", side_by_side(weights, weights[0]->dim(0)))});
     if (!biases.empty()) y = trial.value("Add", {y, trial.constant("merged", side_by_side(biases, 1))});
-    Node* split = trial.add("Split", {y, trial.ints("sizes", sizes)}, {{"axis", int64_t{-1}}}, "", static_cast<int>(branches.size()));
+    Node* split = trial.add("Split", {y, trial.ints("sizes", sizes)}, {{"axis", int64_t{-1}}}, "",
+                            static_cast<int>(branches.size()));
     LedgerRow row{"merge_products", first->name, {}, 0};
     std::vector<std::string> passes;
     for (const Branch& b : branches) {

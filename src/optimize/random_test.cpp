@@ -1,4 +1,5 @@
-// Random graphs through the whole pipeline: same values, sound structure, a ledger that adds up, whichever pass is switched off.
+// Random graphs through the whole pipeline: same values, sound structure, a ledger that adds up, whichever
+// pass is switched off.
 #include <random>
 #include <set>
 
@@ -14,7 +15,8 @@ class Maker {
 
   std::unique_ptr<ir::Graph> make() {
     graph_ = std::make_unique<ir::Graph>();
-    for (int i = 0; i < 2; ++i) pool_.push_back(graph_->add_input("x" + std::to_string(i), {DType::kF32, ir::Dims{2, 4, 3, 6}}));
+    for (int i = 0; i < 2; ++i)
+      pool_.push_back(graph_->add_input("x" + std::to_string(i), {DType::kF32, ir::Dims{2, 4, 3, 6}}));
     const int nodes = 6 + pick(14);
     for (int i = 0; i < nodes; ++i) {
       const size_t before = graph_->num_nodes();
@@ -24,7 +26,9 @@ class Maker {
     }
     const int outputs = 1 + pick(3);
     for (int i = 0; i < outputs; ++i) {
-      const ir::ValueId id = pool_[pool_.size() - 1 - static_cast<size_t>(pick(std::min<int>(5, static_cast<int>(pool_.size()))))];
+      const ir::ValueId id =
+          pool_[pool_.size() - 1 -
+                static_cast<size_t>(pick(std::min<int>(5, static_cast<int>(pool_.size()))))];
       if (graph_->value(id).producer != nullptr && !graph_->is_output(id)) graph_->add_output(id);
     }
     if (graph_->outputs().empty()) graph_->add_output(graph_->nodes().back()->outputs[0]);
@@ -47,7 +51,8 @@ class Maker {
   ir::ValueId ints(const std::vector<int64_t>& v) { return graph_->add_constant("i", Tensor::i64_vector(v)); }
 
   void node(const char* op, std::vector<ir::ValueId> inputs, ir::AttrMap attrs = {}, int outputs = 1) {
-    ir::Node* n = graph_->add_node(op, std::move(inputs), std::move(attrs), "", nullptr, "n" + std::to_string(count_++), outputs);
+    ir::Node* n = graph_->add_node(op, std::move(inputs), std::move(attrs), "", nullptr,
+                                   "n" + std::to_string(count_++), outputs);
     try {
       ops::infer_node(*graph_, *n);
     } catch (const Error&) {
@@ -61,10 +66,12 @@ class Maker {
     const int rank = static_cast<int>(s.size());
     switch (pick(18)) {
       case 0: {
-        const char* kUnary[] = {"Relu", "Sigmoid", "Tanh", "Neg", "Abs", "HardSwish", "Softplus", "Identity", "Gelu"};
+        const char* kUnary[] = {"Relu",      "Sigmoid",  "Tanh",     "Neg", "Abs",
+                                "HardSwish", "Softplus", "Identity", "Gelu"};
         return node(kUnary[pick(9)], {x});
       }
-      case 1: case 2: {
+      case 1:
+      case 2: {
         const char* kBinary[] = {"Add", "Sub", "Mul"};
         const ir::ValueId y = any();
         if (shape(y) != s && shape(y).size() == s.size()) return node("Add", {x, floats(Shape{s.back()})});
@@ -77,26 +84,33 @@ class Maker {
         const ir::ValueId c = pick(3) == 0 ? scalar(static_cast<float>(pick(3))) : floats(k);
         return pick(2) != 0 ? node(kBinary[pick(5)], {x, c}) : node(kBinary[pick(3)], {c, x});
       }
-      case 4: case 5: case 6: {
+      case 4:
+      case 5:
+      case 6: {
         std::vector<int64_t> perm(s.size());
         for (size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<int64_t>(i);
         std::shuffle(perm.begin(), perm.end(), rng_);
         return node("Transpose", {x}, {{"perm", perm}});
       }
-      case 7: case 8: {
+      case 7:
+      case 8: {
         Shape to;
         if (rank >= 2 && pick(2) != 0) {  // merge two neighbours
           const int at = pick(rank - 1);
           for (int i = 0; i < rank; ++i) {
-            if (i == at + 1) to.back() *= s[static_cast<size_t>(i)];
-            else to.push_back(s[static_cast<size_t>(i)]);
+            if (i == at + 1)
+              to.back() *= s[static_cast<size_t>(i)];
+            else
+              to.push_back(s[static_cast<size_t>(i)]);
           }
         } else {  // split one
           const int at = pick(std::max(rank, 1));
           for (int i = 0; i < rank; ++i) {
             const int64_t d = s[static_cast<size_t>(i)];
-            if (i == at && d % 2 == 0) to.insert(to.end(), {2, d / 2});
-            else to.push_back(d);
+            if (i == at && d % 2 == 0)
+              to.insert(to.end(), {2, d / 2});
+            else
+              to.push_back(d);
           }
         }
         return node("Reshape", {x, ints(to)});
@@ -116,7 +130,10 @@ class Maker {
         const char* kReduce[] = {"ReduceMean", "ReduceSum", "ReduceMax"};
         return node(kReduce[pick(3)], {x, ints({pick(rank)})}, {{"keepdims", static_cast<int64_t>(pick(2))}});
       }
-      case 13: return rank < 1 ? void() : node("Softmax", {x}, {{"axis", static_cast<int64_t>(pick(rank)) - (pick(2) != 0 ? rank : 0)}});
+      case 13:
+        return rank < 1 ? void()
+                        : node("Softmax", {x},
+                               {{"axis", static_cast<int64_t>(pick(rank)) - (pick(2) != 0 ? rank : 0)}});
       case 14: {
         if (rank < 1) return;
         const int axis = pick(rank);
@@ -137,7 +154,8 @@ class Maker {
       }
       default: {
         if (rank < 1) return;
-        return node("Gather", {x, graph_->add_constant("g", Tensor::i64_scalar(0))}, {{"axis", static_cast<int64_t>(pick(rank))}});
+        return node("Gather", {x, graph_->add_constant("g", Tensor::i64_scalar(0))},
+                    {{"axis", static_cast<int64_t>(pick(rank))}});
       }
     }
   }
@@ -148,7 +166,8 @@ class Maker {
   int count_ = 0;
 };
 
-void check(const ir::Graph& before, const std::vector<std::string>& off, unsigned seed, std::vector<std::string>* fired) {
+void check(const ir::Graph& before, const std::vector<std::string>& off, unsigned seed,
+           std::vector<std::string>* fired) {
   auto after = before.clone();
   std::vector<LedgerRow> ledger;
   PipelineOptions options;
@@ -162,12 +181,15 @@ void check(const ir::Graph& before, const std::vector<std::string>& off, unsigne
   ops::InterpretOptions oracle;
   oracle.oracle = true;
   const auto x = ops::interpret(before, inputs, oracle), y = ops::interpret(*after, inputs, oracle);
-  ASSERT_LE(distance(x, y), 1e-5) << "seed " << seed << " without " << (off.empty() ? "" : off[0]) << "\n" << ir::print(before) << "\n" << ir::print(*after);
+  ASSERT_LE(distance(x, y), 1e-5) << "seed " << seed << " without " << (off.empty() ? "" : off[0]) << "\n"
+                                  << ir::print(before) << "\n"
+                                  << ir::print(*after);
   ir::Dim sum = 0;
   for (const LedgerRow& row : ledger) sum = sum + row.bytes_not_moved;
   ASSERT_EQ(sum.text(), (graph_traffic(before) - graph_traffic(*after)).text()) << "seed " << seed;
   for (size_t i = 0; i < before.outputs().size(); ++i)
-    ASSERT_EQ(before.value(before.outputs()[i]).name, after->value(after->outputs()[i]).name) << "seed " << seed;
+    ASSERT_EQ(before.value(before.outputs()[i]).name, after->value(after->outputs()[i]).name)
+        << "seed " << seed;
 }
 
 TEST(Random, GraphsComputeTheSame) {

@@ -19,8 +19,8 @@ using ir::ValueId;
 // --- bytes ---
 
 bool is_view(const Node& node) {
-  return node.domain.empty() && (node.op == "Reshape" || node.op == "Squeeze" || node.op == "Unsqueeze" || node.op == "Flatten" ||
-                                 node.op == "Identity");
+  return node.domain.empty() && (node.op == "Reshape" || node.op == "Squeeze" || node.op == "Unsqueeze" ||
+                                 node.op == "Flatten" || node.op == "Identity");
 }
 
 Dim value_bytes(const Graph& graph, ValueId id) {
@@ -46,7 +46,8 @@ Dim graph_traffic(const Graph& graph) {
   for (const auto& node : graph.nodes()) {
     total = total + node_traffic(graph, *node);
     for (const auto& [name, attr] : node->attrs) {
-      if (const auto* one = std::get_if<std::shared_ptr<Graph>>(&attr); one != nullptr && *one != nullptr) total = total + graph_traffic(**one);
+      if (const auto* one = std::get_if<std::shared_ptr<Graph>>(&attr); one != nullptr && *one != nullptr)
+        total = total + graph_traffic(**one);
       if (const auto* many = std::get_if<std::vector<std::shared_ptr<Graph>>>(&attr); many != nullptr)
         for (const auto& g : *many) total = total + graph_traffic(*g);
     }
@@ -136,11 +137,13 @@ void replace_value(Graph& graph, ValueId from, ValueId to) {
   identity.passes = std::move(passes);
   identity.inputs = {to};
   identity.outputs = {from};
-  // `to` may be produced after the old node stood (never before this call), so the place right behind it is the safe one.
+  // `to` may be produced after the old node stood (never before this call), so the place right behind it is
+  // the safe one.
   graph.add_node(std::move(identity), after);
 }
 
-Node* Trial::add(std::string_view op, std::vector<ValueId> inputs, ir::AttrMap attrs, std::string_view domain, int num_outputs) {
+Node* Trial::add(std::string_view op, std::vector<ValueId> inputs, ir::AttrMap attrs, std::string_view domain,
+                 int num_outputs) {
   const std::string name = before_ != nullptr ? before_->name : std::string();
   Node* node = graph_.add_node(op, std::move(inputs), std::move(attrs), domain, before_, name, num_outputs);
   added_.push_back(node);
@@ -175,8 +178,8 @@ bool unused(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-bool commit(PassContext& ctx, const std::string& pass, Trial& trial, ValueId from, ValueId to, const std::vector<Node*>& gone,
-            std::string* why) {
+bool commit(PassContext& ctx, const std::string& pass, Trial& trial, ValueId from, ValueId to,
+            const std::vector<Node*>& gone, std::string* why) {
   Graph& graph = ctx.graph;
   const TypeInfo before = graph.value(from).type;
   TypeInfo& after = graph.value(to).type;
@@ -260,7 +263,8 @@ void run_rule(PassContext& ctx, const Rule& rule) {
     why.clear();
     for (size_t i = 1; i < current->outputs.size(); ++i) {
       const ValueId id = current->outputs[i];
-      if (id != kNoValue && (!graph.value(id).uses.empty() || graph.is_output(id))) why = "a further output is used";
+      if (id != kNoValue && (!graph.value(id).uses.empty() || graph.is_output(id)))
+        why = "a further output is used";
     }
     if (!why.empty()) {
       trace(rule.name, current->name, "not applied: " + why);
@@ -283,7 +287,8 @@ void run_rule(PassContext& ctx, const Rule& rule) {
         continue;
       }
       std::vector<Node*> gone = match.covered;
-      if (!commit(ctx, rule.name, trial, current->outputs[0], to, gone, &why)) trace(rule.name, name, "not applied: " + why);
+      if (!commit(ctx, rule.name, trial, current->outputs[0], to, gone, &why))
+        trace(rule.name, name, "not applied: " + why);
     } catch (const Error& e) {
       trial.take_back();
       trace(rule.name, name, std::string("not applied: ") + e.what());
@@ -295,7 +300,8 @@ std::vector<Pass> as_passes(const Rules& rules) {
   std::vector<Pass> passes;
   passes.reserve(rules.size());
   for (const Rule& rule : rules)
-    passes.push_back(Pass{rule.name, rule.what, rule.numerics, [&rule](PassContext& ctx) { run_rule(ctx, rule); }});
+    passes.push_back(
+        Pass{rule.name, rule.what, rule.numerics, [&rule](PassContext& ctx) { run_rule(ctx, rule); }});
   return passes;
 }
 

@@ -1,4 +1,5 @@
-// What passes and rules share: rule rows and their driver, replacing values without losing names, counting bytes moved, notes on reasons.
+// What passes and rules share: rule rows and their driver, replacing values without losing names, counting
+// bytes moved, notes on reasons.
 #pragma once
 
 #include <span>
@@ -18,21 +19,24 @@ namespace hone::optimize {
 bool is_view(const ir::Node& node);
 /// Bytes of an activation; 0 for constants, absent values and unknown shapes.
 ir::Dim value_bytes(const ir::Graph& graph, ir::ValueId id);
-/// Activation bytes that a node reads and writes: one read per input that is not constant, one write per output; 0 for views.
+/// Activation bytes that a node reads and writes: one read per input that is not constant, one write per
+/// output; 0 for views.
 ir::Dim node_traffic(const ir::Graph& graph, const ir::Node& node);
 /// The sum over all nodes of this graph, those of subgraphs counted once.
 ir::Dim graph_traffic(const ir::Graph& graph);
 
 // --- types ---
 
-bool known(const ir::TypeInfo& t);                                 ///< dtype and shape are known
-bool same_type(const ir::TypeInfo& a, const ir::TypeInfo& b);      ///< both known and equal, symbols included
+bool known(const ir::TypeInfo& t);                             ///< dtype and shape are known
+bool same_type(const ir::TypeInfo& a, const ir::TypeInfo& b);  ///< both known and equal, symbols included
 /// Dimension `i` (negative from the end) as an integer, or -1.
 int64_t static_dim(const ir::TypeInfo& t, int i);
 /// A constant integer tensor's elements, or the known contents of an integer value; nullopt otherwise.
 std::optional<std::vector<int64_t>> const_ints(const ir::Graph& graph, ir::ValueId id);
-/// Axes input `index` of a reduction, squeeze, ... made non-negative and sorted; nullopt when they are not constant.
-std::optional<std::vector<int64_t>> node_axes(const ir::Graph& graph, const ir::Node& node, size_t index, int rank);
+/// Axes input `index` of a reduction, squeeze, ... made non-negative and sorted; nullopt when they are not
+/// constant.
+std::optional<std::vector<int64_t>> node_axes(const ir::Graph& graph, const ir::Node& node, size_t index,
+                                              int rank);
 /// The axis attribute made non-negative.
 int64_t node_axis(const ir::Node& node, int rank, int64_t fallback);
 
@@ -44,8 +48,9 @@ void trace(std::string_view pass, std::string_view node, std::string_view what);
 
 // --- changing the graph ---
 
-/// Everything that read `from` reads `to`, and the producer of `from` is gone if nothing else needs it. A graph output keeps its name: `to`
-/// takes it over, or an Identity gives it. REQUIRES: the producer of `from` has no other output in use.
+/// Everything that read `from` reads `to`, and the producer of `from` is gone if nothing else needs it. A
+/// graph output keeps its name: `to` takes it over, or an Identity gives it. REQUIRES: the producer of `from`
+/// has no other output in use.
 void replace_value(ir::Graph& graph, ir::ValueId from, ir::ValueId to);
 
 /// Nodes made on trial: inferred as they are made, taken back when the trial fails.
@@ -54,13 +59,18 @@ class Trial {
   Trial(ir::Graph& graph, ir::Node* before) : graph_(graph), before_(before) {}
 
   /// A node before the given one; infers its outputs. Errors: those of inference.
-  ir::Node* add(std::string_view op, std::vector<ir::ValueId> inputs, ir::AttrMap attrs = {}, std::string_view domain = "",
-                int num_outputs = 1);
-  ir::ValueId value(std::string_view op, std::vector<ir::ValueId> inputs, ir::AttrMap attrs = {}, std::string_view domain = "") {
+  ir::Node* add(std::string_view op, std::vector<ir::ValueId> inputs, ir::AttrMap attrs = {},
+                std::string_view domain = "", int num_outputs = 1);
+  ir::ValueId value(std::string_view op, std::vector<ir::ValueId> inputs, ir::AttrMap attrs = {},
+                    std::string_view domain = "") {
     return add(op, std::move(inputs), std::move(attrs), domain)->outputs[0];
   }
-  ir::ValueId constant(std::string_view hint, Tensor data) { return graph_.add_constant(hint, std::move(data)); }
-  ir::ValueId ints(std::string_view hint, const std::vector<int64_t>& v) { return constant(hint, Tensor::i64_vector(v)); }
+  ir::ValueId constant(std::string_view hint, Tensor data) {
+    return graph_.add_constant(hint, std::move(data));
+  }
+  ir::ValueId ints(std::string_view hint, const std::vector<int64_t>& v) {
+    return constant(hint, Tensor::i64_vector(v));
+  }
   /// Adopts a node built elsewhere (a fused layer).
   ir::Node* adopt(ir::Node node);
 
@@ -73,8 +83,9 @@ class Trial {
   std::vector<ir::Node*> added_;
 };
 
-/// Ends a trial: `to` stands for `from`, the nodes in `gone` are removed, sources and passes are carried over, the ledger gets a row.
-/// False, with everything taken back, when `to` has another type than `from` had.
+/// Ends a trial: `to` stands for `from`, the nodes in `gone` are removed, sources and passes are carried
+/// over, the ledger gets a row. False, with everything taken back, when `to` has another type than `from`
+/// had.
 bool commit(PassContext& ctx, const std::string& pass, Trial& trial, ir::ValueId from, ir::ValueId to,
             const std::vector<ir::Node*>& gone, std::string* why);
 
@@ -113,7 +124,8 @@ struct Rule {
 
 using Rules = std::vector<Rule>;
 
-/// Applies one rule wherever it fits, in node order, and counts changes. A replacement whose inferred type differs is taken back.
+/// Applies one rule wherever it fits, in node order, and counts changes. A replacement whose inferred type
+/// differs is taken back.
 void run_rule(PassContext& ctx, const Rule& rule);
 /// Each rule as a pass. `rules` must live as long as the passes (static).
 std::vector<Pass> as_passes(const Rules& rules);

@@ -17,9 +17,10 @@ TEST(Shapes, ReshapeTargetsHoldForEveryBinding) {
   EXPECT_EQ(reshape_target(nullptr, {s, 4}), Target({-1, 4}));
   EXPECT_EQ(reshape_target(&hidden, {2, 3}), Target({2, 3}));
   const Dims flat = {n * s, 768};
-  EXPECT_EQ(reshape_target(&flat, {n, s, 768}), Target());       // two unknowns
+  EXPECT_EQ(reshape_target(&flat, {n, s, 768}), Target());  // two unknowns
   const Dims heads = {n, s, 12, 64};
-  EXPECT_EQ(reshape_target(&heads, {n, s * Dim(12), 64}), Target());  // -1 beside a copied dimension is ambiguous when that is zero
+  EXPECT_EQ(reshape_target(&heads, {n, s * Dim(12), 64}),
+            Target());  // -1 beside a copied dimension is ambiguous when that is zero
   EXPECT_EQ(reshape_target(&hidden, {0, 4}), Target());
 }
 

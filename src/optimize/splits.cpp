@@ -1,13 +1,18 @@
 // Pieces of a tensor taken one by one are one Split, and Transposes sink below it.
 //
-// slices_to_split: Slices and Gathers of single numbers that together cut one dimension into all its pieces become one Split (and Squeezes,
-// which are views, for the Gathers). When: the dimension is static, starts, ends and indices are constants, steps are 1, and the pieces cover
+// slices_to_split: Slices and Gathers of single numbers that together cut one dimension into all its
+// pieces become one Split (and Squeezes, which are views, for the Gathers).
+// When: the dimension is static, starts, ends and indices are constants, steps are 1, and the pieces cover
 // the dimension without gap or overlap.
-// Why: the tensor is read once; query, key and value come from one product in most exporters, and are cut out of it in this way.
-// Example:  q = Gather(x, 0), k = Gather(x, 1), v = Gather(x, 2) of x: f32[3,N,S,64]   becomes   q, k, v = Squeeze each of Split(x)
+// Why: the tensor is read once; query, key and value come from one product in most exporters, and are cut
+// out of it in this way.
+// Example: q = Gather(x, 0), k = Gather(x, 1), v = Gather(x, 2) of x: f32[3,N,S,64] becomes q, k, v =
+// Squeeze each of Split(x)
 //
-// transpose_sink_split: Split(Transpose(x)) is Transpose each of Split(x) along the dimension that it came from. When: nothing else reads the
-// Transpose. Bytes moved are the same; the Transposes of the pieces can go on sinking.
+// transpose_sink_split: Split(Transpose(x)) is Transpose each of Split(x) along the dimension that it came
+// from.
+// When: nothing else reads the Transpose. Bytes moved are the same; the Transposes of the pieces can go on
+// sinking.
 #include <algorithm>
 #include <numeric>
 
@@ -29,7 +34,8 @@ struct Piece {
 };
 
 // The piece that a reader of `x` takes along a dimension (set), or nullopt when it does something else.
-std::optional<Piece> piece_of(const Graph& graph, Node* n, int rank, const ir::TypeInfo& type, int64_t* axis) {
+std::optional<Piece> piece_of(const Graph& graph, Node* n, int rank, const ir::TypeInfo& type,
+                              int64_t* axis) {
   if (n->is("Gather")) {
     const ir::Value& index = graph.value(n->inputs[1]);
     if (!index.is_const() || index.data->rank() != 0) return std::nullopt;
@@ -41,7 +47,8 @@ std::optional<Piece> piece_of(const Graph& graph, Node* n, int rank, const ir::T
     return Piece{i, i + 1, n, true};
   }
   if (!n->is("Slice") || !n->has_input(3)) return std::nullopt;
-  const auto begins = const_ints(graph, n->inputs[1]), ends = const_ints(graph, n->inputs[2]), axes = const_ints(graph, n->inputs[3]);
+  const auto begins = const_ints(graph, n->inputs[1]), ends = const_ints(graph, n->inputs[2]),
+             axes = const_ints(graph, n->inputs[3]);
   if (!begins || !ends || !axes || axes->size() != 1) return std::nullopt;
   if (n->has_input(4)) {
     const auto steps = const_ints(graph, n->inputs[4]);
@@ -83,8 +90,8 @@ std::vector<Piece> covering(const Graph& graph, ValueId x, int64_t* axis) {
 }
 
 // Several outputs at once: `made` stand for `old`; all types must be the same.
-bool swap_in(PassContext& ctx, const char* pass, Trial& trial, const std::vector<ValueId>& old, const std::vector<ValueId>& made,
-             const std::vector<Node*>& gone) {
+bool swap_in(PassContext& ctx, const char* pass, Trial& trial, const std::vector<ValueId>& old,
+             const std::vector<ValueId>& made, const std::vector<Node*>& gone) {
   Graph& graph = ctx.graph;
   for (size_t i = 0; i < old.size(); ++i) {
     if (!same_type(graph.value(old[i]).type, graph.value(made[i]).type)) {
@@ -139,7 +146,8 @@ void slices_to_split(PassContext& ctx) {
       if (first == nullptr && std::find(gone.begin(), gone.end(), n.get()) != gone.end()) first = n.get();
     Trial trial(graph, first);
     try {
-      Node* split = trial.add("Split", {x, trial.ints("sizes", sizes)}, {{"axis", axis}}, "", static_cast<int>(pieces.size()));
+      Node* split = trial.add("Split", {x, trial.ints("sizes", sizes)}, {{"axis", axis}}, "",
+                              static_cast<int>(pieces.size()));
       const std::vector<ValueId> outputs = split->outputs;
       ValueId axes = ir::kNoValue;
       for (size_t k = 0; k < pieces.size(); ++k) {
@@ -162,7 +170,9 @@ void transpose_sink_split(PassContext& ctx) {
     node = graph.next(node);
     if (!n->is("Split")) continue;
     Node* t = graph.value(n->inputs[0]).producer;
-    if (t == nullptr || !t->is("Transpose") || graph.sole_user(n->inputs[0]) != n || !known(graph.value(t->inputs[0]).type)) continue;
+    if (t == nullptr || !t->is("Transpose") || graph.sole_user(n->inputs[0]) != n ||
+        !known(graph.value(t->inputs[0]).type))
+      continue;
     const int rank = graph.value(t->inputs[0]).type.rank();
     bool output = false;
     for (const ValueId id : n->outputs) output = output || id == ir::kNoValue || graph.is_output(id);

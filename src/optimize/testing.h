@@ -21,8 +21,10 @@ inline std::unique_ptr<ir::Graph> graph_of(const std::string& text) {
   return graph;
 }
 
-/// Runs passes by name, each once, in the order given; returns the number of rewrites. Checks structure and that the ledger adds up.
-inline int run_passes(ir::Graph& graph, const std::vector<std::string>& names, std::vector<LedgerRow>* rows = nullptr) {
+/// Runs passes by name, each once, in the order given; returns the number of rewrites. Checks structure and
+/// that the ledger adds up.
+inline int run_passes(ir::Graph& graph, const std::vector<std::string>& names,
+                      std::vector<LedgerRow>* rows = nullptr) {
   std::vector<LedgerRow> ledger;
   PassContext ctx{graph};
   ctx.ledger = &ledger;
@@ -55,8 +57,10 @@ inline std::string ops_of(const ir::Graph& graph) {
   return s;
 }
 
-/// Values for the graph's inputs: seeded, symbols bound to `symbols` (others to 2). Integers in [0, 3), bools 0 or 1.
-inline std::vector<Tensor> random_inputs(const ir::Graph& graph, unsigned seed = 1, const ir::SymbolValues& symbols = {}) {
+/// Values for the graph's inputs: seeded, symbols bound to `symbols` (others to 2). Integers in [0, 3), bools
+/// 0 or 1.
+inline std::vector<Tensor> random_inputs(const ir::Graph& graph, unsigned seed = 1,
+                                         const ir::SymbolValues& symbols = {}) {
   std::mt19937 rng(seed);
   std::normal_distribution<float> normal(0.0F, 1.5F);
   std::vector<Tensor> inputs;
@@ -87,7 +91,8 @@ inline std::vector<Tensor> random_inputs(const ir::Graph& graph, unsigned seed =
   return inputs;
 }
 
-/// Largest distance of two lists of tensors, relative to the largest magnitude; infinite when shapes, dtypes or classes of value differ.
+/// Largest distance of two lists of tensors, relative to the largest magnitude; infinite when shapes, dtypes
+/// or classes of value differ.
 inline double distance(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   if (a.size() != b.size()) return INFINITY;
   double worst = 0;
@@ -96,7 +101,9 @@ inline double distance(const std::vector<Tensor>& a, const std::vector<Tensor>& 
     double diff = 0, top = 1e-30;
     for (int64_t i = 0; i < a[k].numel(); ++i) {
       const double x = a[k].at(i), y = b[k].at(i);
-      if (std::isnan(x) != std::isnan(y) || (std::isinf(x) || std::isinf(y) ? x != y && !std::isnan(x) : false)) return INFINITY;
+      if (std::isnan(x) != std::isnan(y) ||
+          (std::isinf(x) || std::isinf(y) ? x != y && !std::isnan(x) : false))
+        return INFINITY;
       if (std::isnan(x) || std::isinf(x)) continue;
       diff = std::fmax(diff, std::fabs(x - y));
       top = std::fmax(top, std::fabs(x));
@@ -107,7 +114,8 @@ inline double distance(const std::vector<Tensor>& a, const std::vector<Tensor>& 
 }
 
 /// The rewrite keeps what the graph computes: f64 interpretation before and after on seeded inputs.
-inline void expect_same_values(const ir::Graph& before, const ir::Graph& after, const ir::SymbolValues& symbols = {}, double limit = 1e-9) {
+inline void expect_same_values(const ir::Graph& before, const ir::Graph& after,
+                               const ir::SymbolValues& symbols = {}, double limit = 1e-9) {
   ops::InterpretOptions oracle;
   oracle.oracle = true;
   for (unsigned seed = 1; seed <= 2; ++seed) {
@@ -118,8 +126,9 @@ inline void expect_same_values(const ir::Graph& before, const ir::Graph& after, 
 }
 
 /// Runs passes on a copy, expects the operators that should stand then, and the same values.
-inline std::unique_ptr<ir::Graph> expect_ops(const std::string& text, const std::vector<std::string>& passes, const std::string& ops,
-                                             const ir::SymbolValues& symbols = {}, double limit = 1e-9) {
+inline std::unique_ptr<ir::Graph> expect_ops(const std::string& text, const std::vector<std::string>& passes,
+                                             const std::string& ops, const ir::SymbolValues& symbols = {},
+                                             double limit = 1e-9) {
   const auto before = graph_of(text);
   auto after = before->clone();
   run_passes(*after, passes);

@@ -1,6 +1,7 @@
 // The optimizer on real graphs: optimised and unoptimised agree in f64, whichever rewrite is switched off.
 //
-// The graphs are those of tests/graphs, restored by scripts/graphs.py into build/graphs (or the directory that HONE_GRAPHS names).
+// The graphs are those of tests/graphs, restored by scripts/graphs.py into build/graphs (or the directory
+// that HONE_GRAPHS names).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,7 +15,8 @@ namespace hone {
 namespace {
 
 std::filesystem::path graph_file(const std::string& name) {
-  std::vector<std::filesystem::path> places = {test::build_dir() / "graphs", test::source_dir() / "build" / "graphs"};
+  std::vector<std::filesystem::path> places = {test::build_dir() / "graphs",
+                                               test::source_dir() / "build" / "graphs"};
   if (const char* given = std::getenv("HONE_GRAPHS"); given != nullptr) places.insert(places.begin(), given);
   for (const auto& place : places)
     if (std::filesystem::exists(place / (name + ".onnx"))) return place / (name + ".onnx");
@@ -49,10 +51,12 @@ TEST_P(SlowOptimizedGraphs, ComputeTheSame) {
     options.verify_structure = true;
     options.disable = off;
     options.log = [&](const optimize::Pass& pass, int, double) {
-      if (note && std::find(fired.begin(), fired.end(), pass.name) == fired.end()) fired.emplace_back(pass.name);
+      if (note && std::find(fired.begin(), fired.end(), pass.name) == fired.end())
+        fired.emplace_back(pass.name);
     };
     optimize::run_pipeline(*graph, options, &ledger);
-    EXPECT_LE(optimize::testing::distance(right, ops::interpret(*graph, inputs, oracle)), kLimit) << "without " << (off.empty() ? "-" : off[0]);
+    EXPECT_LE(optimize::testing::distance(right, ops::interpret(*graph, inputs, oracle)), kLimit)
+        << "without " << (off.empty() ? "-" : off[0]);
     ir::Dim sum = 0;
     for (const auto& row : ledger) sum = sum + row.bytes_not_moved;
     EXPECT_EQ(sum.text(), (optimize::graph_traffic(*model.graph) - optimize::graph_traffic(*graph)).text());
@@ -63,19 +67,20 @@ TEST_P(SlowOptimizedGraphs, ComputeTheSame) {
   for (const std::string& name : fired) check({name}, false);
 }
 
-INSTANTIATE_TEST_SUITE_P(Graphs, SlowOptimizedGraphs,
-                         ::testing::Values(Case{"squeezenet1_1.dynamo", {}, true}, Case{"mobilenet_v2.script", {}, true},
-                                           Case{"resnet18.dynamo", {}, false}, Case{"shufflenet_v2_x1_0.dynamo", {}, true},
-                                           Case{"electra_small.dynamo", {}, true}, Case{"llama_small.dynamo", {}, true},
-                                           Case{"lstm_gru_tagger.dynamo", {}, true}, Case{"wav2vec2.dynamo", {}, false},
-                                           Case{"detr_like_segformer.dynamo", {}, true}, Case{"efficientvit_b0.dynamo", {}, true},
-                                           Case{"bert_base.script", {{"batch", 2}, {"seq", 7}}, false}),
-                         [](const auto& info) {
-                           std::string name = info.param.name;
-                           for (char& ch : name)
-                             if (ch == '.') ch = '_';
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Graphs, SlowOptimizedGraphs,
+    ::testing::Values(Case{"squeezenet1_1.dynamo", {}, true}, Case{"mobilenet_v2.script", {}, true},
+                      Case{"resnet18.dynamo", {}, false}, Case{"shufflenet_v2_x1_0.dynamo", {}, true},
+                      Case{"electra_small.dynamo", {}, true}, Case{"llama_small.dynamo", {}, true},
+                      Case{"lstm_gru_tagger.dynamo", {}, true}, Case{"wav2vec2.dynamo", {}, false},
+                      Case{"detr_like_segformer.dynamo", {}, true}, Case{"efficientvit_b0.dynamo", {}, true},
+                      Case{"bert_base.script", {{"batch", 2}, {"seq", 7}}, false}),
+    [](const auto& info) {
+      std::string name = info.param.name;
+      for (char& ch : name)
+        if (ch == '.') ch = '_';
+      return name;
+    });
 
 }  // namespace
 }  // namespace hone

@@ -6,7 +6,8 @@ namespace {
 
 TEST(Issues, A03PadWithZerosStaysInFrontOfMaxPool) {
   const auto g = expect_case(
-      "graph \"\" (%x: f32[1,1,2,2]) {\n  const %p: i64[8] = {0, 0, 1, 1, 0, 0, 1, 1}\n  const %z: f32[] = {0}\n  %a = Pad(%x, %p, %z)\n"
+      "graph \"\" (%x: f32[1,1,2,2]) {\n  const %p: i64[8] = {0, 0, 1, 1, 0, 0, 1, 1}\n  const %z: f32[] = "
+      "{0}\n  %a = Pad(%x, %p, %z)\n"
       "  %y = MaxPool(%a) {kernel_shape = [2, 2], strides = [2, 2]}\n  return %y\n}\n",
       {f32({1, 1, 2, 2}, {-4, -8, -12, -16})}, {{0, 0, 0, 0}});
   EXPECT_TRUE(has_op(*g, "Pad"));
@@ -14,7 +15,8 @@ TEST(Issues, A03PadWithZerosStaysInFrontOfMaxPool) {
 
 TEST(Issues, A03PadWithMinusInfinityJoins) {
   const auto g = expect_case(
-      "graph \"\" (%x: f32[1,1,2,2]) {\n  const %p: i64[8] = {0, 0, 1, 1, 0, 0, 1, 1}\n  const %z: f32[] = {-inf}\n  %a = Pad(%x, %p, %z)\n"
+      "graph \"\" (%x: f32[1,1,2,2]) {\n  const %p: i64[8] = {0, 0, 1, 1, 0, 0, 1, 1}\n  const %z: f32[] = "
+      "{-inf}\n  %a = Pad(%x, %p, %z)\n"
       "  %y = MaxPool(%a) {kernel_shape = [2, 2], strides = [2, 2]}\n  return %y\n}\n",
       {f32({1, 1, 2, 2}, {-4, -8, -12, -16})}, {{-4, -8, -12, -16}});
   EXPECT_FALSE(has_op(*g, "Pad"));

@@ -6,7 +6,8 @@ namespace {
 
 std::string gelu(const std::string& root) {
   return "graph \"\" (%x: f32[3]) {\n  const %r: f32[] = {" + root +
-         "}\n  const %h: f32[] = {0.5}\n  const %o: f32[] = {1}\n  %a = Div(%x, %r)\n  %e = Erf(%a)\n  %p = Add(%e, %o)\n  %m = Mul(%x, %p)\n"
+         "}\n  const %h: f32[] = {0.5}\n  const %o: f32[] = {1}\n  %a = Div(%x, %r)\n  %e = Erf(%a)\n  %p = "
+         "Add(%e, %o)\n  %m = Mul(%x, %p)\n"
          "  %y = Mul(%m, %h)\n  return %y\n}\n";
 }
 

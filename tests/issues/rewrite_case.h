@@ -1,4 +1,5 @@
-// A case from the field about rewriting: a small graph, inputs, and the right outputs, which every stage must give.
+// A case from the field about rewriting: a small graph, inputs, and the right outputs, which every stage must
+// give.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,9 +17,15 @@
 
 namespace hone::issues {
 
-inline Tensor f32(Shape shape, const std::vector<float>& values) { return Tensor::of<float>(DType::kF32, std::move(shape), values); }
-inline Tensor i64(Shape shape, const std::vector<int64_t>& values) { return Tensor::of<int64_t>(DType::kI64, std::move(shape), values); }
-inline Tensor i32(Shape shape, const std::vector<int32_t>& values) { return Tensor::of<int32_t>(DType::kI32, std::move(shape), values); }
+inline Tensor f32(Shape shape, const std::vector<float>& values) {
+  return Tensor::of<float>(DType::kF32, std::move(shape), values);
+}
+inline Tensor i64(Shape shape, const std::vector<int64_t>& values) {
+  return Tensor::of<int64_t>(DType::kI64, std::move(shape), values);
+}
+inline Tensor i32(Shape shape, const std::vector<int32_t>& values) {
+  return Tensor::of<int32_t>(DType::kI32, std::move(shape), values);
+}
 
 inline Tensor arange(Shape shape) {
   Tensor t(DType::kF32, std::move(shape));
@@ -26,7 +33,8 @@ inline Tensor arange(Shape shape) {
   return t;
 }
 
-inline void expect_values(const Tensor& got, const std::vector<double>& right, double tolerance, const std::string& what) {
+inline void expect_values(const Tensor& got, const std::vector<double>& right, double tolerance,
+                          const std::string& what) {
   ASSERT_EQ(got.numel(), static_cast<int64_t>(right.size())) << what;
   for (size_t i = 0; i < right.size(); ++i) {
     const double v = got.at(static_cast<int64_t>(i));
@@ -40,14 +48,16 @@ inline void expect_values(const Tensor& got, const std::vector<double>& right, d
   }
 }
 
-/// Interprets the graph as it is, optimised, and optimised with each pass that changes it switched off in turn; all must give the right
-/// outputs. Returns the optimised graph.
+/// Interprets the graph as it is, optimised, and optimised with each pass that changes it switched off in
+/// turn; all must give the right outputs. Returns the optimised graph.
 inline std::unique_ptr<ir::Graph> expect_case(const std::string& text, const std::vector<Tensor>& inputs,
-                                              const std::vector<std::vector<double>>& right, double tolerance = 2e-6) {
+                                              const std::vector<std::vector<double>>& right,
+                                              double tolerance = 2e-6) {
   const auto check = [&](const ir::Graph& graph, const std::string& what) {
     const std::vector<Tensor> outputs = ops::interpret(graph, inputs);
     ASSERT_EQ(outputs.size(), right.size()) << what;
-    for (size_t i = 0; i < right.size(); ++i) expect_values(outputs[i], right[i], tolerance, what + "\n" + ir::print(graph));
+    for (size_t i = 0; i < right.size(); ++i)
+      expect_values(outputs[i], right[i], tolerance, what + "\n" + ir::print(graph));
   };
   const auto imported = ir::parse(text);
   ops::infer_graph(*imported);

@@ -1,13 +1,15 @@
 // Scaled dot-product attention becomes one operator.
 //
-// What: MatMul(q, k^T), a number on any of the three, optionally + mask, Softmax over the keys, optionally the guard that PyTorch writes
-// against rows without any key (NaN -> 0), MatMul with v.
-// When: q, k, v are [batch, heads, length, size] with equal batch and heads, the mask's last dimension is the number of keys (the operator
-// would fill a shorter one with -inf) and its others are equal or 1. The operator gives zeros for a row whose mask is -inf throughout, the
-// plain formula NaN: without the guard such a row must be impossible: no mask, a constant one that leaves each row a key, or one computed
-// from finite numbers only.
+// What: MatMul(q, k^T), a number on any of the three, optionally + mask, Softmax over the keys, optionally
+// the guard that PyTorch writes against rows without any key (NaN -> 0), MatMul with v.
+// When: q, k, v are [batch, heads, length, size] with equal batch and heads, the mask's last dimension is
+// the number of keys (the operator would fill a shorter one with -inf) and its others are equal or 1. The
+// operator gives zeros for a row whose mask is -inf throughout, the plain formula NaN: without the guard
+// such a row must be impossible: no mask, a constant one that leaves each row a key, or one computed from
+// finite numbers only.
 // Why: the scores are never written: the largest tensors of a transformer.
-// Example:  MatMul(Softmax(MatMul(q, Transpose(k)) * 0.125 + m), v)   becomes   Attention(q, k, v, m) {scale = 0.125}
+// Example: MatMul(Softmax(MatMul(q, Transpose(k)) * 0.125 + m), v) becomes Attention(q, k, v, m) {scale =
+// 0.125}
 #include <cmath>
 
 #include "optimize/rules/rules.h"
@@ -33,14 +35,16 @@ using ir::ValueId;
 bool by_one_number(const Graph& graph, const Node& n) {
   for (const ValueId id : n.inputs) {
     const Value& v = graph.value(id);
-    if (v.is_const() && v.data->numel() == 1 && std::isfinite(v.data->at(0)) && v.data->at(0) != 0) return true;
+    if (v.is_const() && v.data->numel() == 1 && std::isfinite(v.data->at(0)) && v.data->at(0) != 0)
+      return true;
   }
   return false;
 }
 
 // v, v * name, or v / (name/)
 Pattern maybe_scaled(const Pattern& v, const std::string& name) {
-  return any_of({op("Mul", {v, constant(name)}).where(by_one_number), op("Div", {v, constant(name + "/")}).where(by_one_number), v});
+  return any_of({op("Mul", {v, constant(name)}).where(by_one_number),
+                 op("Div", {v, constant(name + "/")}).where(by_one_number), v});
 }
 
 double scale_of(const RuleContext& c) {
@@ -52,7 +56,8 @@ double scale_of(const RuleContext& c) {
   return scale;
 }
 
-// Could an element be -inf? Infinities come from constants and from floating graph inputs; sums and products of finite numbers are finite.
+// Could an element be -inf? Infinities come from constants and from floating graph inputs; sums and products
+// of finite numbers are finite.
 bool may_be_infinite(const Graph& graph, ValueId id, int depth = 0) {
   if (id == kNoValue) return false;
   const Value& v = graph.value(id);
@@ -65,8 +70,9 @@ bool may_be_infinite(const Graph& graph, ValueId id, int depth = 0) {
   if (v.type.dtype != DType::kUndefined && !is_float(v.type.dtype)) return false;
   if (v.producer == nullptr || depth > 32) return true;
   const Node& n = *v.producer;
-  static constexpr const char* kFinite[] = {"Where", "Cast", "Mul", "Add", "Sub", "Neg", "Expand", "Reshape", "Unsqueeze", "Squeeze",
-                                            "Transpose", "Slice", "Gather", "Concat", "Identity", "Flatten", "Tile"};
+  static constexpr const char* kFinite[] = {"Where",  "Cast",    "Mul",       "Add",     "Sub",       "Neg",
+                                            "Expand", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Slice",
+                                            "Gather", "Concat",  "Identity",  "Flatten", "Tile"};
   bool listed = false;
   for (const char* name : kFinite) listed = listed || n.is(name);
   if (!listed) return true;
@@ -92,8 +98,10 @@ bool may_exclude_a_row(const Graph& graph, ValueId mask) {
 
 std::string is_attention(const RuleContext& c) {
   for (const char* name : {"q", "kt", "v"}) {
-    if (!known(c.type(name)) || c.type(name).rank() != 4) return std::string(name) + " is not of a known rank 4";
-    if (!is_float(c.type(name).dtype) || c.type(name).dtype != c.type("q").dtype) return "element types differ";
+    if (!known(c.type(name)) || c.type(name).rank() != 4)
+      return std::string(name) + " is not of a known rank 4";
+    if (!is_float(c.type(name).dtype) || c.type(name).dtype != c.type("q").dtype)
+      return "element types differ";
   }
   const Dims &q = *c.type("q").shape, &k = *c.type("kt").shape, &v = *c.type("v").shape;
   for (size_t i = 0; i < 2; ++i)
@@ -115,7 +123,8 @@ std::string is_attention(const RuleContext& c) {
   }
   if (m.dtype == DType::kBool) return guarded ? "" : "a row without keys would be NaN";
   if (m.dtype != c.type("q").dtype) return "the mask has another element type";
-  if (!guarded && may_exclude_a_row(c.graph, c.at("mask"))) return "a row whose mask is -inf throughout would be NaN";
+  if (!guarded && may_exclude_a_row(c.graph, c.at("mask")))
+    return "a row whose mask is -inf throughout would be NaN";
   return "";
 }
 
@@ -129,7 +138,8 @@ ValueId attention(RuleContext& c) {
 Pattern formula() {
   const Pattern product = op("MatMul", {maybe_scaled(any("q"), "sq"), maybe_scaled(any("kt"), "sk")});
   const Pattern scores = maybe_scaled(product, "s");
-  const Pattern masked = any_of({op("Add", {scores, any("mask")}), op("Where", {any("mask"), scores, num(-INFINITY)}), scores});
+  const Pattern masked =
+      any_of({op("Add", {scores, any("mask")}), op("Where", {any("mask"), scores, num(-INFINITY)}), scores});
   const Pattern p = op("Softmax", {masked}).as("p");
   const Pattern guarded = any_of({op("Where", {op("IsNaN", {p}), num(0), p}).as("guard"), p});
   return op("MatMul", {guarded, any("v")});
@@ -137,15 +147,20 @@ Pattern formula() {
 
 // --- heads inside the operator ---
 
-// An operand is Transpose(x4, 0 2 1 3) of x4 [batch, length, heads, size]: the 3-D operand [batch, length, heads * size].
+// An operand is Transpose(x4, 0 2 1 3) of x4 [batch, length, heads, size]: the 3-D operand [batch, length,
+// heads * size].
 bool is_split(const RuleContext& c, const char* name) {
   const ir::TypeInfo& t = c.type(name);
   return known(t) && t.rank() == 4 && static_dim(t, 2) > 0 && static_dim(t, 3) > 0;
 }
 
-bool swaps_heads(const Graph&, const Node& n) { return n.get_ints("perm") == std::vector<int64_t>{0, 2, 1, 3}; }
+bool swaps_heads(const Graph&, const Node& n) {
+  return n.get_ints("perm") == std::vector<int64_t>{0, 2, 1, 3};
+}
 
-std::vector<int64_t> merged_heads(const ir::TypeInfo& t) { return {0, 0, static_dim(t, 2) * static_dim(t, 3)}; }
+std::vector<int64_t> merged_heads(const ir::TypeInfo& t) {
+  return {0, 0, static_dim(t, 2) * static_dim(t, 3)};
+}
 
 std::string heads_outside(const RuleContext& c) {
   for (const char* name : {"q4", "k4", "v4"})
@@ -174,43 +189,57 @@ Pattern heads(const std::string& n) { return op("Transpose", {any(n + "4")}).whe
 
 // --- repeated keys and values ---
 
-// n4 [batch, heads, length, size] repeated to [batch, heads * r, length, size]: what grouped-query models do before the product.
+// n1 [batch, heads, 1, length, size] expanded to r and merged to [batch, heads * r, length, size]: what
+// grouped-query models do in front of the product.
 bool is_repeated(const RuleContext& c, const std::string& n) {
-  const ir::TypeInfo &a = c.type(n + "4"), &e = c.type(n + "5"), &r = c.type(n + "r");
-  if (!known(a) || a.rank() != 4 || !known(e) || e.rank() != 5 || !known(r) || r.rank() != 4) return false;
-  const Dims &from = *a.shape, &wide = *e.shape, &to = *r.shape;
-  return wide[0] == from[0] && wide[1] == from[1] && wide[3] == from[2] && wide[4] == from[3] && wide[2].is_const() && to[0] == from[0] &&
-         to[1] == from[1] * wide[2] && to[2] == from[2] && to[3] == from[3] && static_dim(c.type(n + "1"), 2) == 1;
+  const ir::TypeInfo &one = c.type(n + "1"), &wide = c.type(n + "5"), &merged = c.type(n + "4");
+  if (!known(one) || one.rank() != 5 || !known(wide) || wide.rank() != 5 || !known(merged) ||
+      merged.rank() != 4)
+    return false;
+  const Dims &a = *one.shape, &b = *wide.shape, &y = *merged.shape;
+  return a[2] == Dim(1) && b[2].is_const() && a[0] == b[0] && a[1] == b[1] && a[3] == b[3] && a[4] == b[4] &&
+         y[0] == a[0] && y[1] == a[1] * b[2] && y[2] == a[3] && y[3] == a[4];
 }
 
 std::string repeats_heads(const RuleContext& c) {
-  if (c.match.root->inputs.size() > 4 || c.match.root->has("q_num_heads")) return "a past, or operands of rank 3";
+  if (c.match.root->inputs.size() > 4 || c.match.root->has("q_num_heads"))
+    return "a past, or operands of rank 3";
   for (const char* n : {"k", "v"})
     if (!is_repeated(c, n)) return "keys or values are not repeated heads";
-  return static_dim(c.type("k4"), 1) > 0 && c.type("k4").shape->at(1) == c.type("v4").shape->at(1) ? "" : "heads are not static or differ";
+  return static_dim(c.type("k1"), 1) > 0 && static_dim(c.type("k1"), 1) == static_dim(c.type("v1"), 1)
+             ? ""
+             : "heads are not static or differ";
 }
 
 ValueId grouped(RuleContext& c) {
   std::vector<ValueId> inputs = c.match.root->inputs;
-  inputs[1] = c.at("k4");
-  inputs[2] = c.at("v4");
+  const ValueId axes = c.trial.ints("axes", {2});
+  inputs[1] = c.trial.value("Squeeze", {c.at("k1"), axes});
+  inputs[2] = c.trial.value("Squeeze", {c.at("v1"), axes});
   return c.trial.value("Attention", inputs, c.match.root->attrs);
 }
 
 Pattern repeated(const std::string& n) {
-  const Pattern one = any_of({op("Unsqueeze", {any(n + "4")}).more_inputs().as(n + "1").shared(), op("Reshape", {any(n + "4")}).more_inputs().as(n + "1").shared()});
-  return op("Reshape", {op("Expand", {one}).more_inputs().as(n + "5").shared()}).more_inputs().as(n + "r").shared();
+  return op("Reshape", {op("Expand", {any(n + "1")}).more_inputs().as(n + "5").shared()})
+      .more_inputs()
+      .as(n + "4")
+      .shared();
 }
 
 }  // namespace
 
 const Rules& attention_rules() {
   static const Rules rules = {
-      {"attention", "softmax(q k^T * scale + mask) v -> Attention", Numerics::kReassociates, formula(), is_attention, attention},
-      {"attention_grouped", "keys and values repeated per group of heads -> Attention with fewer key heads", Numerics::kExact,
-       op("Attention", {any("q"), repeated("k"), repeated("v")}).more_inputs(), repeats_heads, grouped},
-      {"attention_heads", "splitting into heads and merging back -> Attention on [batch, length, hidden]", Numerics::kExact,
-       op("Reshape", {op("Transpose", {op("Attention", {heads("q"), heads("k"), heads("v")}).more_inputs().as("a")}).where(swaps_heads)})
+      {"attention", "softmax(q k^T * scale + mask) v -> Attention", Numerics::kReassociates, formula(),
+       is_attention, attention},
+      {"attention_grouped", "keys and values repeated per group of heads -> Attention with fewer key heads",
+       Numerics::kExact, op("Attention", {any("q"), repeated("k"), repeated("v")}).more_inputs(),
+       repeats_heads, grouped},
+      {"attention_heads", "splitting into heads and merging back -> Attention on [batch, length, hidden]",
+       Numerics::kExact,
+       op("Reshape",
+          {op("Transpose", {op("Attention", {heads("q"), heads("k"), heads("v")}).more_inputs().as("a")})
+               .where(swaps_heads)})
            .more_inputs(),
        heads_outside, with_heads},
   };

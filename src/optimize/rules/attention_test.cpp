@@ -15,8 +15,9 @@ struct Parts {
   std::string keys = "f32[B,2,5,4]";
   std::string returned = "%y";
   std::string text() const {
-    return "graph \"\" (%q: f32[B,2,3,4], %k: " + keys + ", %v: f32[B,2,5,6]" + mask_input + ") {\n" + constants +
-           "  %kt = Transpose(%k) {perm = [0, 1, 3, 2]}\n" + scores + masked + softmax + values + "  return " + returned + "\n}\n";
+    return "graph \"\" (%q: f32[B,2,3,4], %k: " + keys + ", %v: f32[B,2,5,6]" + mask_input + ") {\n" +
+           constants + "  %kt = Transpose(%k) {perm = [0, 1, 3, 2]}\n" + scores + masked + softmax + values +
+           "  return " + returned + "\n}\n";
   }
 };
 
@@ -73,9 +74,12 @@ TEST(Attention, AMaskThatMayExcludeARowNeedsTheGuard) {
 TEST(Attention, AConstantMaskIsReadRowByRow) {
   Parts p;
   p.mask_input = "";
-  p.constants += "  const %mask: f32[3,5] = {0, -inf, -inf, -inf, -inf, 0, 0, -inf, -inf, -inf, 0, 0, 0, 0, 0}\n";
+  p.constants +=
+      "  const %mask: f32[3,5] = {0, -inf, -inf, -inf, -inf, 0, 0, -inf, -inf, -inf, 0, 0, 0, 0, 0}\n";
   expect_ops(p.text(), kPasses, "Attention");
-  p.constants = "  const %c: f32[] = {0.5}\n  const %mask: f32[3,5] = {-inf, -inf, -inf, -inf, -inf, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}\n";
+  p.constants =
+      "  const %c: f32[] = {0.5}\n  const %mask: f32[3,5] = {-inf, -inf, -inf, -inf, -inf, 0, 0, 0, 0, 0, 0, "
+      "0, 0, 0, 0}\n";
   expect_unchanged(p.text(), {"attention"});
 }
 
@@ -102,21 +106,29 @@ TEST(Attention, WhatIsNotAttentionStays) {
 
 TEST(Attention, RepeatedHeadsAreGroups) {
   const auto text = [](const std::string& axis, const std::string& shape) {
-    return "graph \"\" (%q: f32[B,6,3,4], %k: f32[B,2,5,4], %v: f32[B,2,5,4]) {\n  const %a: i64[1] = {" + axis + "}\n  const %e: i64[5] = {" + shape +
-           "}\n  const %r: i64[4] = {0, 6, 5, 4}\n  %k1 = Unsqueeze(%k, %a)\n  %k2 = Expand(%k1, %e)\n  %k3 = Reshape(%k2, %r)\n  %v1 = Unsqueeze(%v, %a)\n"
-           "  %v2 = Expand(%v1, %e)\n  %v3 = Reshape(%v2, %r)\n  %y = Attention(%q, %k3, %v3) {scale = 0.5}\n  return %y\n}\n";
+    return "graph \"\" (%q: f32[B,6,3,4], %k: f32[B,2,5,4], %v: f32[B,2,5,4]) {\n  const %a: i64[1] = {" +
+           axis + "}\n  const %e: i64[5] = {" + shape +
+           "}\n  const %r: i64[4] = {0, 6, 5, 4}\n  %k1 = Unsqueeze(%k, %a)\n  %k2 = Expand(%k1, %e)\n  %k3 "
+           "= Reshape(%k2, %r)\n  %v1 = Unsqueeze(%v, %a)\n"
+           "  %v2 = Expand(%v1, %e)\n  %v3 = Reshape(%v2, %r)\n  %y = Attention(%q, %k3, %v3) {scale = "
+           "0.5}\n  return %y\n}\n";
   };
-  expect_ops(text("2", "1, 1, 3, 1, 1"), {"attention_grouped", "dead_code"}, "Attention");
+  expect_ops(text("2", "1, 1, 3, 1, 1"), {"attention_grouped", "view_merge", "noop_reshape", "dead_code"},
+             "Attention");
   // Heads in turn (k0 k1 k0 k1 ...) are another grouping.
   expect_unchanged(text("1", "1, 3, 1, 1, 1"), {"attention_grouped"});
 }
 
 TEST(Attention, HeadsMoveInside) {
   expect_ops(
-      "graph \"\" (%q: f32[B,S,8], %k: f32[B,T,8], %v: f32[B,T,12]) {\n  const %s: i64[4] = {0, 0, 2, 4}\n  const %sv: i64[4] = {0, 0, 2, 6}\n"
-      "  const %o: i64[3] = {0, 0, 12}\n  %q4 = Reshape(%q, %s)\n  %k4 = Reshape(%k, %s)\n  %v4 = Reshape(%v, %sv)\n"
-      "  %qt = Transpose(%q4) {perm = [0, 2, 1, 3]}\n  %kt = Transpose(%k4) {perm = [0, 2, 1, 3]}\n  %vt = Transpose(%v4) {perm = [0, 2, 1, 3]}\n"
-      "  %a = Attention(%qt, %kt, %vt) {scale = 0.5}\n  %at = Transpose(%a) {perm = [0, 2, 1, 3]}\n  %y = Reshape(%at, %o)\n  return %y\n}\n",
+      "graph \"\" (%q: f32[B,S,8], %k: f32[B,T,8], %v: f32[B,T,12]) {\n  const %s: i64[4] = {0, 0, 2, 4}\n  "
+      "const %sv: i64[4] = {0, 0, 2, 6}\n"
+      "  const %o: i64[3] = {0, 0, 12}\n  %q4 = Reshape(%q, %s)\n  %k4 = Reshape(%k, %s)\n  %v4 = "
+      "Reshape(%v, %sv)\n"
+      "  %qt = Transpose(%q4) {perm = [0, 2, 1, 3]}\n  %kt = Transpose(%k4) {perm = [0, 2, 1, 3]}\n  %vt = "
+      "Transpose(%v4) {perm = [0, 2, 1, 3]}\n"
+      "  %a = Attention(%qt, %kt, %vt) {scale = 0.5}\n  %at = Transpose(%a) {perm = [0, 2, 1, 3]}\n  %y = "
+      "Reshape(%at, %o)\n  return %y\n}\n",
       {"attention_heads", "view_merge", "noop_reshape", "dead_code"}, "Attention", {{"S", 3}, {"T", 5}});
 }
 

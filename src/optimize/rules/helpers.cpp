@@ -42,7 +42,8 @@ PerChannel per_channel(const Tensor& t, const ir::TypeInfo& to, int axis) {
   if (t.numel() == 1) return {std::vector<double>(static_cast<size_t>(channels), t.at(0)), ""};
   for (int i = 0; i < t.rank(); ++i) {
     const int dim = rank - t.rank() + i;
-    if (t.dim(i) != (dim == axis ? channels : 1)) return {{}, "the constant " + t.type_text() + " does not act per channel"};
+    if (t.dim(i) != (dim == axis ? channels : 1))
+      return {{}, "the constant " + t.type_text() + " does not act per channel"};
   }
   if (t.numel() != channels) return {{}, "the constant " + t.type_text() + " does not act per channel"};
   return {to_doubles(t), ""};

@@ -1,12 +1,14 @@
 // Constants are folded into the weights of Conv, ConvTranspose, Gemm and MatMul.
 //
-// What: BatchNormalization behind them; Mul, Div, Add, Sub by a constant that acts per output channel; alpha and beta of Gemm. A
-// BatchNormalization elsewhere becomes Mul and Add. A Gemm between two Reshapes that only merge and restore leading dimensions is a MatMul
-// and an Add on the original shape.
-// When: weights (and bias) are constants, the linear node's result has no other reader, and the constant does not enlarge the result. The new
-// weights are new constants: one that two layers share stays as it is for the other.
+// What: BatchNormalization behind them; Mul, Div, Add, Sub by a constant that acts per output channel;
+// alpha and beta of Gemm. A BatchNormalization elsewhere becomes Mul and Add. A Gemm between two Reshapes
+// that only merge and restore leading dimensions is a MatMul and an Add on the original shape.
+// When: weights (and bias) are constants, the linear node's result has no other reader, and the constant
+// does not enlarge the result. The new weights are new constants: one that two layers share stays as it is
+// for the other.
 // Why: the whole pass over the activation disappears.
-// Example:  BatchNormalization(Conv(x, W, b))   becomes   Conv(x, W', b')   with W'[o] = W[o] s[o], b'[o] = (b[o] - mean[o]) s[o] + bias[o]
+// Example: BatchNormalization(Conv(x, W, b)) becomes Conv(x, W', b')   with W'[o] = W[o] s[o], b'[o] =
+// (b[o] - mean[o]) s[o] + bias[o]
 #include <cmath>
 
 #include "optimize/rules/rules.h"
@@ -54,10 +56,13 @@ Linear linear_of(const RuleContext& c, const char* name) {
   } else if (n.is("ConvTranspose")) {
     l.channels = t.dim(1) * n.get_int("group", 1);
   } else if (n.is("Gemm")) {
-    if (n.get_float("alpha", 1) != 1 || n.get_float("beta", 1) != 1) return l.why_not = "alpha or beta is not 1", l;
+    if (n.get_float("alpha", 1) != 1 || n.get_float("beta", 1) != 1)
+      return l.why_not = "alpha or beta is not 1", l;
     l.channels = n.get_int("transB", 0) != 0 ? t.dim(0) : t.dim(1);
-    if (l.bias != nullptr && l.bias->numel() != l.channels && l.bias->numel() != 1) return l.why_not = "the bias is a matrix", l;
-    if (l.bias != nullptr && l.bias->rank() == 2 && l.bias->dim(0) != 1) return l.why_not = "the bias is a column", l;
+    if (l.bias != nullptr && l.bias->numel() != l.channels && l.bias->numel() != 1)
+      return l.why_not = "the bias is a matrix", l;
+    if (l.bias != nullptr && l.bias->rank() == 2 && l.bias->dim(0) != 1)
+      return l.why_not = "the bias is a column", l;
   } else {  // MatMul
     if (t.rank() != 2) return l.why_not = "the weights are not a matrix", l;
     l.channels = t.dim(1);
@@ -102,7 +107,9 @@ std::vector<double> bias_or_zero(const Linear& l) {
 ValueId rebuilt(RuleContext& c, const Linear& l, ValueId weights, const std::vector<double>& bias) {
   const Node& n = *l.node;
   std::vector<ValueId> inputs = {n.inputs[0], weights};
-  const auto make_bias = [&] { return c.trial.constant("bias", from_doubles(l.weights->dtype(), {l.channels}, bias)); };
+  const auto make_bias = [&] {
+    return c.trial.constant("bias", from_doubles(l.weights->dtype(), {l.channels}, bias));
+  };
   if (!bias.empty() && !n.is("MatMul")) inputs.push_back(make_bias());
   const ValueId y = c.trial.value(n.op, inputs, n.attrs);
   return !bias.empty() && n.is("MatMul") ? c.trial.value("Add", {y, make_bias()}) : y;
@@ -159,7 +166,8 @@ ValueId split_batch_norm(RuleContext& c) {
   Shape shape(static_cast<size_t>(c.type("x").rank() - 1), 1);
   shape[0] = static_cast<int64_t>(a.scale.size());
   const DType t = c.type("x").dtype;
-  const ValueId y = c.trial.value("Mul", {c.at("x"), c.trial.constant("scale", from_doubles(t, shape, a.scale))});
+  const ValueId y =
+      c.trial.value("Mul", {c.at("x"), c.trial.constant("scale", from_doubles(t, shape, a.scale))});
   return c.trial.value("Add", {y, c.trial.constant("shift", from_doubles(t, shape, a.shift))});
 }
 
@@ -299,7 +307,8 @@ ValueId rows_product(RuleContext& c) {
 }
 
 Pattern conv_like() {
-  return any_of({op("Conv", {x, constant()}).more_inputs().as("l"), op("ConvTranspose", {x, constant()}).more_inputs().as("l"),
+  return any_of({op("Conv", {x, constant()}).more_inputs().as("l"),
+                 op("ConvTranspose", {x, constant()}).more_inputs().as("l"),
                  op("Gemm", {x, constant()}).more_inputs().as("l"), op("MatMul", {x, constant()}).as("l")});
 }
 
@@ -309,17 +318,20 @@ const Rules& linear_rules() {
   constexpr Numerics kClose = Numerics::kReassociates;
   const Pattern k = constant("k");
   static const Rules rules = {
-      {"gemm_factors", "alpha and beta of Gemm into its constants", kClose, op("Gemm", {x, any()}).more_inputs(), has_factors, plain_gemm},
+      {"gemm_factors", "alpha and beta of Gemm into its constants", kClose,
+       op("Gemm", {x, any()}).more_inputs(), has_factors, plain_gemm},
       {"gemm_rows", "Gemm on merged leading dimensions -> MatMul, Add on the original shape", kClose,
-       op("Reshape", {op("Gemm", {any(), constant()}).more_inputs().as("g"), constant()}), is_rows_product, rows_product},
+       op("Reshape", {op("Gemm", {any(), constant()}).more_inputs().as("g"), constant()}), is_rows_product,
+       rows_product},
       {"batch_norm_fold", "BatchNormalization into the weights in front of it", kClose,
        op("BatchNormalization", {conv_like()}).more_inputs(), folds_batch_norm, fold_batch_norm},
-      {"batch_norm_affine", "BatchNormalization elsewhere -> Mul, Add", kClose, op("BatchNormalization", {x}).more_inputs(),
-       splits_batch_norm, split_batch_norm},
+      {"batch_norm_affine", "BatchNormalization elsewhere -> Mul, Add", kClose,
+       op("BatchNormalization", {x}).more_inputs(), splits_batch_norm, split_batch_norm},
       {"scale_fold", "Mul, Div by a constant per channel into the weights in front of it", kClose,
        any_of({op("Mul", {conv_like(), k}), op("Div", {conv_like(), k})}), folds_constant, fold_factor},
       {"bias_scale_fold", "the same behind the bias of a MatMul", kClose,
-       any_of({op("Mul", {op("Add", {conv_like(), constant("b")}), k}), op("Div", {op("Add", {conv_like(), constant("b")}), k})}),
+       any_of({op("Mul", {op("Add", {conv_like(), constant("b")}), k}),
+               op("Div", {op("Add", {conv_like(), constant("b")}), k})}),
        factor_passes_bias, factor_into_both},
       {"bias_fold", "Add, Sub of a constant per channel into the bias in front of it", kClose,
        any_of({op("Add", {conv_like(), k}), op("Sub", {conv_like(), k})}), folds_addend, fold_addend},

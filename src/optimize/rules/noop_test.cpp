@@ -11,7 +11,8 @@ std::vector<std::string> all_noops() {
 }
 
 std::string one(const std::string& type, const std::string& node, const std::string& constants = "") {
-  return "graph \"\" (%x: " + type + ") {\n" + constants + "  %t = Relu(%x)\n  %y = " + node + "\n  %z = Neg(%y)\n  return %z\n}\n";
+  return "graph \"\" (%x: " + type + ") {\n" + constants + "  %t = Relu(%x)\n  %y = " + node +
+         "\n  %z = Neg(%y)\n  return %z\n}\n";
 }
 
 void goes(const std::string& type, const std::string& node, const std::string& constants = "") {
@@ -28,7 +29,8 @@ TEST(NoOps, NeutralNodesGo) {
   goes("f32[N,3]", "Reshape(%t, %s)", "  const %s: i64[2] = {0, 3}\n");
   goes("f32[2,3]", "Cast(%t) {to = 1}");
   goes("f32[2,3]", "Pad(%t, %p)", "  const %p: i64[4] = {0, 0, 0, 0}\n");
-  goes("f32[2,3]", "Slice(%t, %a, %b)", "  const %a: i64[2] = {0, 0}\n  const %b: i64[2] = {9223372036854775807, 3}\n");
+  goes("f32[2,3]", "Slice(%t, %a, %b)",
+       "  const %a: i64[2] = {0, 0}\n  const %b: i64[2] = {9223372036854775807, 3}\n");
   goes("f32[2,3]", "Expand(%t, %s)", "  const %s: i64[2] = {2, 1}\n");
   goes("f32[2,3]", "Concat(%t) {axis = 0}");
   goes("f32[2,3]", "Tile(%t, %r)", "  const %r: i64[2] = {1, 1}\n");
@@ -45,7 +47,8 @@ TEST(NoOps, NodesThatChangeSomethingStay) {
   stays("f32[2,2]", "Transpose(%t)");
   stays("f32[2,3]", "Reshape(%t, %s)", "  const %s: i64[2] = {3, 2}\n");
   stays("f32[2,3]", "Slice(%t, %a, %b, %c, %d)",
-        "  const %a: i64[1] = {-1}\n  const %b: i64[1] = {-9223372036854775808}\n  const %c: i64[1] = {0}\n  const %d: i64[1] = {-1}\n");
+        "  const %a: i64[1] = {-1}\n  const %b: i64[1] = {-9223372036854775808}\n  const %c: i64[1] = {0}\n  "
+        "const %d: i64[1] = {-1}\n");
   stays("f32[2,3]", "Slice(%t, %a, %b)", "  const %a: i64[2] = {0, 0}\n  const %b: i64[2] = {2, 2}\n");
   stays("f32[2,3]", "Mul(%t, %k)", "  const %k: f32[1,1,1] = {1}\n");  // grows the rank
   stays("f32[2,3]", "Div(%k, %t)", "  const %k: f32[] = {1}\n");
@@ -59,14 +62,17 @@ TEST(NoOps, NodesThatChangeSomethingStay) {
 
 TEST(NoOps, CastsThatNarrowStayWideningPairsGo) {
   const auto pair = [](const std::string& from, int inner, int outer) {
-    return "graph \"\" (%x: " + from + "[3]) {\n  %a = Cast(%x) {to = " + std::to_string(inner) + "}\n  %b = Cast(%a) {to = " +
-           std::to_string(outer) + "}\n  %c = Abs(%b)\n  return %c\n}\n";
+    return "graph \"\" (%x: " + from + "[3]) {\n  %a = Cast(%x) {to = " + std::to_string(inner) +
+           "}\n  %b = Cast(%a) {to = " + std::to_string(outer) + "}\n  %c = Abs(%b)\n  return %c\n}\n";
   };
-  for (const auto& [from, inner, outer] : {std::tuple("f32", 10, 1), std::tuple("i64", 6, 7), std::tuple("f32", 7, 1), std::tuple("i32", 1, 6),
-                                           std::tuple("f64", 1, 11), std::tuple("f16", 16, 10), std::tuple("u8", 3, 2), std::tuple("i64", 11, 7)})
+  for (const auto& [from, inner, outer] :
+       {std::tuple("f32", 10, 1), std::tuple("i64", 6, 7), std::tuple("f32", 7, 1), std::tuple("i32", 1, 6),
+        std::tuple("f64", 1, 11), std::tuple("f16", 16, 10), std::tuple("u8", 3, 2),
+        std::tuple("i64", 11, 7)})
     expect_unchanged(pair(from, inner, outer), {"noop_cast_pair", "noop_cast"});
   for (const auto& [from, inner, outer] :
-       {std::tuple("f32", 11, 1), std::tuple("i32", 7, 6), std::tuple("i32", 11, 6), std::tuple("f16", 1, 10), std::tuple("u8", 5, 2)}) {
+       {std::tuple("f32", 11, 1), std::tuple("i32", 7, 6), std::tuple("i32", 11, 6), std::tuple("f16", 1, 10),
+        std::tuple("u8", 5, 2)}) {
     auto g = graph_of(pair(from, inner, outer));
     run_passes(*g, {"noop_cast_pair", "dead_code"});
     EXPECT_EQ(ops_of(*g), "Abs") << from << inner;
@@ -74,12 +80,14 @@ TEST(NoOps, CastsThatNarrowStayWideningPairsGo) {
 }
 
 TEST(NoOps, AGraphOutputKeepsItsName) {
-  const auto g = graph_of("graph \"\" (%x: f32[2]) {\n  %a = Relu(%x)\n  %y = Identity(%a)\n  return %y\n}\n");
+  const auto g =
+      graph_of("graph \"\" (%x: f32[2]) {\n  %a = Relu(%x)\n  %y = Identity(%a)\n  return %y\n}\n");
   run_passes(*g, {"noop_identity"});
   EXPECT_EQ(ops_of(*g), "Relu");
   EXPECT_EQ(g->value(g->outputs()[0]).name, "y");
   // Two names for one value: the second needs its Identity; a graph input as output too.
-  const auto two = graph_of("graph \"\" (%x: f32[2]) {\n  %a = Relu(%x)\n  %y = Dropout(%a)\n  return %a, %y\n}\n");
+  const auto two =
+      graph_of("graph \"\" (%x: f32[2]) {\n  %a = Relu(%x)\n  %y = Dropout(%a)\n  return %a, %y\n}\n");
   run_passes(*two, {"noop_dropout"});
   EXPECT_EQ(ops_of(*two), "Relu Identity");
   EXPECT_EQ(two->value(two->outputs()[1]).name, "y");
@@ -91,7 +99,8 @@ TEST(NoOps, AGraphOutputKeepsItsName) {
 
 TEST(NoOps, TrainingDropoutStays) {
   expect_unchanged(
-      "graph \"\" (%x: f32[2]) {\n  const %r: f32[] = {0.5}\n  const %m: bool[] = {1}\n  %y = Dropout(%x, %r, %m)\n  %z = Neg(%y)\n  return %z\n}\n",
+      "graph \"\" (%x: f32[2]) {\n  const %r: f32[] = {0.5}\n  const %m: bool[] = {1}\n  %y = Dropout(%x, "
+      "%r, %m)\n  %z = Neg(%y)\n  return %z\n}\n",
       {"noop_dropout"});
 }
 

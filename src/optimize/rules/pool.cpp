@@ -1,10 +1,11 @@
 // Padding joins what pads itself; means over the picture become pooling.
 //
-// What, when: Pad of spatial dimensions by a constant, in front of Conv (zeros), MaxPool (-inf, the neutral element: a pad of zeros is NOT
-// what MaxPool pads with) and AveragePool (zeros, counted). The consumer must have explicit pads, and no ceil_mode, whose last window would
-// be cut differently. ReduceMean over exactly the spatial dimensions of a rank 4 or higher tensor is GlobalAveragePool.
+// What, when: Pad of spatial dimensions by a constant, in front of Conv (zeros), MaxPool (-inf, the
+// neutral element: a pad of zeros is NOT what MaxPool pads with) and AveragePool (zeros, counted). The
+// consumer must have explicit pads, and no ceil_mode, whose last window would be cut differently.
+// ReduceMean over exactly the spatial dimensions of a rank 4 or higher tensor is GlobalAveragePool.
 // Why: the padded copy of the tensor is never written.
-// Example:  Conv(Pad(x, [0,0,1,1, 0,0,1,1])) {pads = [0,0,0,0]}   becomes   Conv(x) {pads = [1,1,1,1]}
+// Example: Conv(Pad(x, [0,0,1,1, 0,0,1,1])) {pads = [0,0,0,0]} becomes Conv(x) {pads = [1,1,1,1]}
 #include <cmath>
 
 #include "optimize/rules/rules.h"
@@ -89,7 +90,8 @@ std::string joins_average(const RuleContext& c) {
   const Node& n = *c.match.root;
   bool padded = false;
   for (const int64_t p : n.get_ints("pads")) padded = padded || p != 0;
-  if (padded && n.get_int("count_include_pad", 0) == 0) return "the pool leaves its own pads out of the count";
+  if (padded && n.get_int("count_include_pad", 0) == 0)
+    return "the pool leaves its own pads out of the count";
   return joins_zero(c);
 }
 
@@ -121,12 +123,15 @@ ValueId padded_average(RuleContext& c) {
 
 std::string over_the_picture(const RuleContext& c) {
   const ir::TypeInfo& t = c.type("x");
-  if (!t.shape || t.rank() < 4 || !is_float(t.dtype) || t.dtype == DType::kF64) return "not a picture of floats";
+  if (!t.shape || t.rank() < 4 || !is_float(t.dtype) || t.dtype == DType::kF64)
+    return "not a picture of floats";
   const Node& n = *c.match.root;
   if (!n.has_input(1)) return "axes are not given";
   const auto axes = node_axes(c.graph, n, 1, t.rank());
-  if (!axes || axes->size() != static_cast<size_t>(t.rank() - 2) || axes->front() != 2) return "not over the spatial dimensions";
-  if (n.get_int("keepdims", 1) == 0 && (!c.result_type().shape || !reshape_target(nullptr, *c.result_type().shape)))
+  if (!axes || axes->size() != static_cast<size_t>(t.rank() - 2) || axes->front() != 2)
+    return "not over the spatial dimensions";
+  if (n.get_int("keepdims", 1) == 0 &&
+      (!c.result_type().shape || !reshape_target(nullptr, *c.result_type().shape)))
     return "the shape cannot be written as a constant";
   return "";
 }
@@ -134,7 +139,8 @@ std::string over_the_picture(const RuleContext& c) {
 ValueId global_average(RuleContext& c) {
   const ValueId y = c.trial.value("GlobalAveragePool", {c.at("x")});
   if (c.match.root->get_int("keepdims", 1) != 0) return y;
-  return c.trial.value("Reshape", {y, c.trial.ints("shape", *reshape_target(nullptr, *c.result_type().shape))});
+  return c.trial.value("Reshape",
+                       {y, c.trial.ints("shape", *reshape_target(nullptr, *c.result_type().shape))});
 }
 
 Pattern pad() { return op("Pad", {x}).more_inputs().as("pad"); }
@@ -143,10 +149,12 @@ Pattern pad() { return op("Pad", {x}).more_inputs().as("pad"); }
 
 const Rules& pool_rules() {
   static const Rules rules = {
-      {"pad_conv", "Pad with zeros in front of Conv", Numerics::kExact, op("Conv", {pad()}).more_inputs(), joins_conv, padded_node},
-      {"pad_max_pool", "Pad with -inf in front of MaxPool", Numerics::kExact, op("MaxPool", {pad()}), joins_max, padded_node},
-      {"pad_average_pool", "Pad with zeros in front of AveragePool", Numerics::kExact, op("AveragePool", {pad()}), joins_average,
-       padded_average},
+      {"pad_conv", "Pad with zeros in front of Conv", Numerics::kExact, op("Conv", {pad()}).more_inputs(),
+       joins_conv, padded_node},
+      {"pad_max_pool", "Pad with -inf in front of MaxPool", Numerics::kExact, op("MaxPool", {pad()}),
+       joins_max, padded_node},
+      {"pad_average_pool", "Pad with zeros in front of AveragePool", Numerics::kExact,
+       op("AveragePool", {pad()}), joins_average, padded_average},
       {"global_average_pool", "ReduceMean over the picture -> GlobalAveragePool", Numerics::kReassociates,
        op("ReduceMean", {x}).more_inputs(), over_the_picture, global_average},
   };

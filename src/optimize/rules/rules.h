@@ -13,6 +13,7 @@ const Rules& softmax_rules();     ///< softmax spelled out
 const Rules& norm_rules();        ///< normalisations spelled out
 const Rules& pool_rules();        ///< pooling spelled out, Pad into what pads itself
 const Rules& linear_rules();      ///< constants folded into Conv, ConvTranspose, Gemm, MatMul weights
+const Rules& constant_rules();    ///< constants that follow one another
 const Rules& attention_rules();   ///< scaled dot-product attention
 
 // Helpers that several tables use.
@@ -24,8 +25,8 @@ std::vector<double> to_doubles(const Tensor& t);
 /// Rounded to `dtype` (a float type).
 Tensor from_doubles(DType dtype, const Shape& shape, const std::vector<double>& values);
 
-/// A constant operand that acts per channel of a result of type `to`: extent C along dimension `axis`, 1 elsewhere, rank not above the
-/// result's; or one element for all. Returns C values, or why not.
+/// A constant operand that acts per channel of a result of type `to`: extent C along dimension `axis`, 1
+/// elsewhere, rank not above the result's; or one element for all. Returns C values, or why not.
 struct PerChannel {
   std::vector<double> values;
   std::string why_not;

@@ -1,10 +1,10 @@
 // Softmax that exporters spell out becomes one operator.
 //
 // What: exp(x - max(x)) / sum(exp(x - max(x))) over one dimension, and log(softmax(x)).
-// When: maximum and sum run over the same single dimension and keep it. Without the subtraction of the maximum the formula overflows where
-// Softmax doesn't, so that form stays.
+// When: maximum and sum run over the same single dimension and keep it. Without the subtraction of the
+// maximum the formula overflows where Softmax doesn't, so that form stays.
 // Why: one pass instead of five; attention is recognised by its Softmax.
-// Example:  Div(Exp(Sub(x, ReduceMax(x))), ReduceSum(...))   becomes   Softmax(x)
+// Example: Div(Exp(Sub(x, ReduceMax(x))), ReduceSum(...)) becomes Softmax(x)
 #include "optimize/rules/rules.h"
 
 namespace hone::optimize {
@@ -48,9 +48,10 @@ ValueId log_softmax(RuleContext& c) {
 const Rules& softmax_rules() {
   static const Rules rules = {
       {"softmax", "exp(x - max) / sum(exp(x - max)) -> Softmax", Numerics::kReassociates,
-       op("Div", {shifted_exp(), op("ReduceSum", {shifted_exp()}).more_inputs().as("sum")}), same_axis, softmax},
-      {"log_softmax", "log(softmax(x)) -> LogSoftmax", Numerics::kReassociates, op("Log", {op("Softmax", {x}).as("s")}), nullptr,
-       log_softmax},
+       op("Div", {shifted_exp(), op("ReduceSum", {shifted_exp()}).more_inputs().as("sum")}), same_axis,
+       softmax},
+      {"log_softmax", "log(softmax(x)) -> LogSoftmax", Numerics::kReassociates,
+       op("Log", {op("Softmax", {x}).as("s")}), nullptr, log_softmax},
   };
   return rules;
 }

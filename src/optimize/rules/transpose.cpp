@@ -1,13 +1,14 @@
 // Transposes are merged, turned into views, and sunk towards the outputs, where they meet and cancel.
 //
-// What, when: two in a row are one; one that moves only dimensions of extent 1 is a Reshape; one above an operator that acts alike at every
-// position (elementwise, with constants transposed along), or along dimensions that can be renamed (reductions, softmax, normalisation over
-// the last dimension, MatMul by a constant matrix, Concat and Gather along a dimension), moves below it. Only when nothing else reads the
-// transposed tensor, so that no Transpose is ever duplicated. A Transpose of a Gemm operand flips transA or transB if it really swaps (the
-// identity permutation doesn't).
-// Why: exporters from channels-last frameworks wrap every layer in a pair; attention patterns hide behind them; what is between a convolution
-// and a Transpose can join the convolution's layer.
-// Example:  Relu(Transpose(Conv(x)))   becomes   Transpose(Relu(Conv(x)))
+// What, when: two in a row are one; one that moves only dimensions of extent 1 is a Reshape; one above an
+// operator that acts alike at every position (elementwise, with constants transposed along), or along
+// dimensions that can be renamed (reductions, softmax, normalisation over the last dimension, MatMul by a
+// constant matrix, Concat and Gather along a dimension), moves below it. Only when nothing else reads the
+// transposed tensor, so that no Transpose is ever duplicated. A Transpose of a Gemm operand flips transA
+// or transB if it really swaps (the identity permutation doesn't).
+// Why: exporters from channels-last frameworks wrap every layer in a pair; attention patterns hide behind
+// them; what is between a convolution and a Transpose can join the convolution's layer.
+// Example: Relu(Transpose(Conv(x))) becomes Transpose(Relu(Conv(x)))
 #include <algorithm>
 #include <numeric>
 
@@ -67,7 +68,8 @@ std::string moves_only_ones(const RuleContext& c) {
     if (p < last) return "dimensions other than 1 move";
     last = p;
   }
-  if (!c.result_type().shape || !reshape_target(&dims, *c.result_type().shape)) return "the shape cannot be written as a constant";
+  if (!c.result_type().shape || !reshape_target(&dims, *c.result_type().shape))
+    return "the shape cannot be written as a constant";
   return "";
 }
 
@@ -94,7 +96,8 @@ ValueId flip(RuleContext& c) {
 
 // --- sinking ---
 
-// Elementwise operators whose other inputs are the same Transpose of something, or constants that can be transposed along.
+// Elementwise operators whose other inputs are the same Transpose of something, or constants that can be
+// transposed along.
 std::string sinks_elementwise(const RuleContext& c) {
   if (const std::string why = rank_known(c); !why.empty()) return why;
   const Node& n = *c.match.root;
@@ -107,7 +110,8 @@ std::string sinks_elementwise(const RuleContext& c) {
     const ir::Value& v = c.graph.value(id);
     if (v.is_const() && v.data->rank() <= rank) continue;
     const bool same = v.producer != nullptr && v.producer->is("Transpose") && c.graph.sole_user(id) == &n &&
-                      c.graph.value(v.producer->inputs[0]).type.shape && c.graph.value(v.producer->inputs[0]).type.rank() == rank &&
+                      c.graph.value(v.producer->inputs[0]).type.shape &&
+                      c.graph.value(v.producer->inputs[0]).type.rank() == rank &&
                       perm_of(*v.producer, rank) == p;
     if (!same) return "another input is not transposed alike";
   }
@@ -175,7 +179,8 @@ ValueId sink_reduction(RuleContext& c) {
   if (n.get_int("keepdims", 1) != 0) return c.trial.value("Transpose", {y}, {{"perm", p}});
   Perm kept;  // the permutation of the dimensions that stay, renumbered
   for (const int64_t d : p)
-    if (!reduced[static_cast<size_t>(d)]) kept.push_back(d - std::count(reduced.begin(), reduced.begin() + d, true));
+    if (!reduced[static_cast<size_t>(d)])
+      kept.push_back(d - std::count(reduced.begin(), reduced.begin() + d, true));
   return c.trial.value("Transpose", {y}, {{"perm", kept}});
 }
 
@@ -219,7 +224,8 @@ std::string sinks_concat(const RuleContext& c) {
   const Perm p = perm_of_t(c);
   for (const ValueId id : n.inputs) {
     const Node* producer = c.graph.value(id).producer;
-    if (producer == nullptr || !producer->is("Transpose") || c.graph.sole_user(id) != &n || perm_of(*producer, rank) != p)
+    if (producer == nullptr || !producer->is("Transpose") || c.graph.sole_user(id) != &n ||
+        perm_of(*producer, rank) != p)
       return "an input is not transposed alike";
   }
   return "";
@@ -235,7 +241,8 @@ ValueId sink_concat(RuleContext& c) {
   return c.trial.value("Transpose", {y}, {{"perm", p}});
 }
 
-// One slice of a transposed tensor: every reader of the Transpose must be of this kind, so that in the end it goes.
+// One slice of a transposed tensor: every reader of the Transpose must be of this kind, so that in the end it
+// goes.
 std::string sinks_gather(const RuleContext& c) {
   if (const std::string why = rank_known(c); !why.empty()) return why;
   for (const ir::Use& use : c.value("t").uses) {
@@ -299,26 +306,31 @@ Pattern each(std::initializer_list<const char*> names, const Pattern& in) {
 
 const Rules& transpose_rules() {
   static const Rules rules = {
-      {"transpose_merge", "Transpose after Transpose", Numerics::kExact, op("Transpose", {op("Transpose", {x}).as("t").shared()}),
-       rank_known, merge},
-      {"transpose_view", "a Transpose that moves only dimensions of extent 1 is a Reshape", Numerics::kExact, op("Transpose", {x}),
-       moves_only_ones, as_view},
-      {"transpose_gemm_a", "Gemm of a transposed A flips transA", Numerics::kExact, op("Gemm", {t}).more_inputs(), swaps, flip<0>},
-      {"transpose_gemm_b", "Gemm of a transposed B flips transB", Numerics::kExact, op("Gemm", {any(), t}).more_inputs(), swaps, flip<1>},
-      {"transpose_sink_elementwise", "Transpose below elementwise operators", Numerics::kExact, elementwise_over_t(), sinks_elementwise,
-       sink_elementwise},
+      {"transpose_merge", "Transpose after Transpose", Numerics::kExact,
+       op("Transpose", {op("Transpose", {x}).as("t").shared()}), rank_known, merge},
+      {"transpose_view", "a Transpose that moves only dimensions of extent 1 is a Reshape", Numerics::kExact,
+       op("Transpose", {x}), moves_only_ones, as_view},
+      {"transpose_gemm_a", "Gemm of a transposed A flips transA", Numerics::kExact,
+       op("Gemm", {t}).more_inputs(), swaps, flip<0>},
+      {"transpose_gemm_b", "Gemm of a transposed B flips transB", Numerics::kExact,
+       op("Gemm", {any(), t}).more_inputs(), swaps, flip<1>},
+      {"transpose_sink_elementwise", "Transpose below elementwise operators", Numerics::kExact,
+       elementwise_over_t(), sinks_elementwise, sink_elementwise},
       {"transpose_sink_reduction", "Transpose below reductions", Numerics::kReassociates,
-       each({"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL2", "ReduceL1"}, t), sinks_reduction,
-       sink_reduction},
-      {"transpose_sink_softmax", "Transpose below Softmax", Numerics::kReassociates, each({"Softmax", "LogSoftmax"}, t), rank_known,
-       sink_axis},
-      {"transpose_sink_rows", "Transpose below what acts on rows: MatMul by a constant, normalisation over the last dimension",
-       Numerics::kExact, each({"MatMul", "LayerNormalization", "RMSNormalization"}, t), last_stays, sink_last},
-      {"transpose_sink_concat", "Transpose below Concat", Numerics::kExact, op("Concat", {t}).more_inputs(), sinks_concat, sink_concat},
+       each({"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL2", "ReduceL1"}, t),
+       sinks_reduction, sink_reduction},
+      {"transpose_sink_softmax", "Transpose below Softmax", Numerics::kReassociates,
+       each({"Softmax", "LogSoftmax"}, t), rank_known, sink_axis},
+      {"transpose_sink_rows",
+       "Transpose below what acts on rows: MatMul by a constant, normalisation over the last dimension",
+       Numerics::kExact, each({"MatMul", "LayerNormalization", "RMSNormalization"}, t), last_stays,
+       sink_last},
+      {"transpose_sink_concat", "Transpose below Concat", Numerics::kExact, op("Concat", {t}).more_inputs(),
+       sinks_concat, sink_concat},
       {"transpose_sink_gather", "Transpose below Gather of one slice", Numerics::kExact,
        op("Gather", {op("Transpose", {x}).as("t").shared(), any()}), sinks_gather, sink_gather},
-      {"transpose_sink_squeeze", "Transpose below Squeeze", Numerics::kExact, op("Squeeze", {t}).more_inputs(), sinks_squeeze,
-       sink_squeeze},
+      {"transpose_sink_squeeze", "Transpose below Squeeze", Numerics::kExact,
+       op("Squeeze", {t}).more_inputs(), sinks_squeeze, sink_squeeze},
   };
   return rules;
 }
