@@ -25,41 +25,63 @@ HONE_INLINE void affine_one(const float* src, float* dst, int64_t n, SplitMean m
   });
 }
 
-/// sum[c] over rows of x, or with means given of d = x - mean, and then squares[c] of d^2; f64 totals, cols
-/// <= kNormColumns.
-void column_sums(const float* src, int64_t rows, int64_t stride, int64_t cols, const float* hi,
-                 const float* lo, double* sum, double* squares) {
-  constexpr int64_t kVecs = kNormColumns / kWidth;
-  const int64_t full = cols / kWidth;
-  const int tail = static_cast<int>(cols % kWidth);
-  const int64_t vecs = full + (tail > 0 ? 1 : 0);
-  for (int64_t c = 0; c < cols; ++c) sum[c] = squares[c] = 0;
+/// One piece of column_sums: kVecs vectors of columns, of the last only `lanes`.
+template <int kVecs, bool kCentred>
+void column_piece(const float* src, int64_t rows, int64_t stride, int lanes, const float* hi, const float* lo,
+                  double* sum, double* squares) {
+  const auto get = [lanes](const float* p, int v) HONE_LAMBDA_INLINE {
+    return kVecs == 1 && lanes < kWidth ? load_n(p, lanes) : load(p + v * kWidth);
+  };
+  const int cols = kVecs == 1 ? lanes : kVecs * kWidth;
+  Vec h[kVecs], l[kVecs];
+  HONE_UNROLL
+  for (int v = 0; v < kVecs; ++v) {
+    h[v] = kCentred ? get(hi, v) : zero();
+    l[v] = kCentred ? get(lo, v) : zero();
+  }
+  for (int c = 0; c < cols; ++c) sum[c] = squares[c] = 0;
   for (int64_t r = 0; r < rows; r += kRowsPerPart) {
     const int64_t end = rows < r + kRowsPerPart ? rows : r + kRowsPerPart;
     Vec s[kVecs], q[kVecs];
-    for (int64_t v = 0; v < vecs; ++v) s[v] = q[v] = zero();
+    HONE_UNROLL
+    for (int v = 0; v < kVecs; ++v) s[v] = q[v] = zero();
     for (int64_t k = r; k < end; ++k) {
       const float* p = src + k * stride;
-      for (int64_t v = 0; v < vecs; ++v) {
-        const int count = v < full ? kWidth : tail;
-        Vec x = part(p, v * kWidth, count);
-        if (hi != nullptr) {
-          x = (x - part(hi, v * kWidth, count)) - part(lo, v * kWidth, count);
+      HONE_UNROLL
+      for (int v = 0; v < kVecs; ++v) {
+        Vec x = get(p, v);
+        if constexpr (kCentred) {
+          x = (x - h[v]) - l[v];
           q[v] = fma(x, x, q[v]);
         }
         s[v] = s[v] + x;
       }
     }
-    float lanes[2][kNormColumns];
-    for (int64_t v = 0; v < vecs; ++v) {
-      store(lanes[0] + v * kWidth, s[v]);
-      store(lanes[1] + v * kWidth, q[v]);
+    float sums[kVecs * kWidth], squared[kVecs * kWidth];
+    HONE_UNROLL
+    for (int v = 0; v < kVecs; ++v) {
+      store(sums + v * kWidth, s[v]);
+      store(squared + v * kWidth, q[v]);
     }
-    for (int64_t c = 0; c < cols; ++c) {
-      sum[c] += static_cast<double>(lanes[0][c]);
-      squares[c] += static_cast<double>(lanes[1][c]);
+    for (int c = 0; c < cols; ++c) {
+      sum[c] += static_cast<double>(sums[c]);
+      squares[c] += static_cast<double>(squared[c]);
     }
   }
+}
+
+/// sum[c] over rows of x, or with means given of d = x - mean, and then squares[c] of d^2; f64 totals.
+template <bool kCentred>
+void column_sums(const float* src, int64_t rows, int64_t stride, int64_t cols, const float* hi,
+                 const float* lo, double* sum, double* squares) {
+  int64_t c = 0;
+  const auto piece = [&](auto fn, int lanes) HONE_LAMBDA_INLINE {
+    fn(src + c, rows, stride, lanes, kCentred ? hi + c : nullptr, kCentred ? lo + c : nullptr, sum + c,
+       squares + c);
+  };
+  for (; c + 4 * kWidth <= cols; c += 4 * kWidth) piece(column_piece<4, kCentred>, kWidth);
+  for (; c + kWidth <= cols; c += kWidth) piece(column_piece<1, kCentred>, kWidth);
+  if (c < cols) piece(column_piece<1, kCentred>, static_cast<int>(cols - c));
 }
 
 /// Moments of a group of neighbouring columns, in f64.
@@ -149,7 +171,7 @@ void group_norm_last(const float* src, float* dst, int64_t rows, int64_t stride,
   bool wide = false;
   for (int64_t c0 = 0; c0 < total; c0 += kNormColumns) {
     const int64_t cols = total - c0 < kNormColumns ? total - c0 : kNormColumns;
-    column_sums(src + c0, rows, stride, cols, nullptr, nullptr, sums, squares);
+    column_sums<false>(src + c0, rows, stride, cols, nullptr, nullptr, sums, squares);
     for (int64_t c = 0; c < cols; ++c) {
       group_sum += sums[c];
       if ((c0 + c + 1) % channels != 0) continue;
@@ -159,7 +181,7 @@ void group_norm_last(const float* src, float* dst, int64_t rows, int64_t stride,
   }
   for (int64_t c0 = 0; c0 < total; c0 += kNormColumns) {
     const int64_t cols = total - c0 < kNormColumns ? total - c0 : kNormColumns;
-    column_sums(src + c0, rows, stride, cols, hi + c0, lo + c0, sums, squares);
+    column_sums<true>(src + c0, rows, stride, cols, hi + c0, lo + c0, sums, squares);
     for (int64_t c = 0; c < cols; ++c) {
       group_sum += sums[c];
       group_squares += squares[c];

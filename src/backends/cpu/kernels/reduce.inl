@@ -49,57 +49,79 @@ HONE_INLINE void each_line(const float* src, const ReduceSpan& s, F f) {
     for (int64_t j = 0; j < s.n; ++j) f(p + j * s.stride);
   }
 }
+/// fn(first vector, Count<vectors>, lanes of the last) for pieces of a block of columns that fit registers.
+template <int kCount>
+struct Count {
+  static constexpr int value = kCount;
+};
 template <class F>
-HONE_INLINE void each_column_vec(const float* p, int64_t cols, F f) {
-  int64_t c = 0, v = 0;
-  for (; c + kWidth <= cols; c += kWidth, ++v) f(v, load(p + c));
-  if (c < cols) f(v, load_n(p + c, static_cast<int>(cols - c)));
+HONE_INLINE void each_piece(int64_t cols, F fn) {
+  int64_t v = 0;
+  for (; (v + 4) * kWidth <= cols; v += 4) fn(v, Count<4>{}, kWidth);
+  for (; (v + 1) * kWidth <= cols; ++v) fn(v, Count<1>{}, kWidth);
+  if (v * kWidth < cols) fn(v, Count<1>{}, static_cast<int>(cols - v * kWidth));
+}
+template <int kCount>
+HONE_INLINE Vec get_vec(const float* p, int v, int lanes) {
+  return kCount == 1 && lanes < kWidth ? load_n(p, lanes) : load(p + v * kWidth);
 }
 
 /// total[c] = sum of f(v, x) over the lines.
 template <class F>
 HONE_INLINE void column_totals(const float* src, const ReduceSpan& s, int64_t cols, double* total, F f) {
-  Vec part[kReduceVecs];
-  const int64_t vecs = (cols + kWidth - 1) / kWidth;
-  const auto clear = [&]() HONE_LAMBDA_INLINE {
-    for (int64_t v = 0; v < vecs; ++v) part[v] = zero();
-  };
-  const auto flush = [&]() HONE_LAMBDA_INLINE {
-    float lanes[kReduceColumns];
-    for (int64_t v = 0; v < vecs; ++v) store(lanes + v * kWidth, part[v]);
-    for (int64_t c = 0; c < cols; ++c) total[c] += static_cast<double>(lanes[c]);
-  };
   for (int64_t c = 0; c < cols; ++c) total[c] = 0;
-  clear();
-  int64_t added = 0;
-  each_line(src, s, [&](const float* p) HONE_LAMBDA_INLINE {
-    each_column_vec(p, cols, [&](int64_t v, Vec x) HONE_LAMBDA_INLINE { part[v] = part[v] + f(v, x); });
-    if (++added == kAddsPerPart) {
-      flush();
-      clear();
-      added = 0;
-    }
+  each_piece(cols, [&](int64_t v0, auto count, int lanes) HONE_LAMBDA_INLINE {
+    constexpr int kCount = decltype(count)::value;
+    Vec part[kCount];
+    HONE_UNROLL
+    for (int v = 0; v < kCount; ++v) part[v] = zero();
+    const auto flush = [&]() HONE_LAMBDA_INLINE {
+      float sums[kCount * kWidth];
+      HONE_UNROLL
+      for (int v = 0; v < kCount; ++v) {
+        store(sums + v * kWidth, part[v]);
+        part[v] = zero();
+      }
+      const int wanted = kCount == 1 ? lanes : kCount * kWidth;
+      for (int c = 0; c < wanted; ++c) total[v0 * kWidth + c] += static_cast<double>(sums[c]);
+    };
+    int64_t added = 0;
+    each_line(src + v0 * kWidth, s, [&](const float* p) HONE_LAMBDA_INLINE {
+      HONE_UNROLL
+      for (int v = 0; v < kCount; ++v) part[v] = part[v] + f(v0 + v, get_vec<kCount>(p, v, lanes));
+      if (++added == kAddsPerPart) {
+        flush();
+        added = 0;
+      }
+    });
+    flush();
   });
-  if (added > 0) flush();
 }
 
 /// top[v] = extreme of the lines, NaN kept; compared as -x for the minimum, so top holds the negated minimum.
 HONE_INLINE void column_extremes(const float* src, const ReduceSpan& s, int64_t cols, bool maximum,
                                  Vec* top) {
-  const int64_t vecs = (cols + kWidth - 1) / kWidth;
-  Mask bad[kReduceVecs];
   const Vec flip = set(maximum ? 0.0F : -0.0F);
-  for (int64_t v = 0; v < vecs; ++v) {
-    top[v] = set(-INFINITY);
-    bad[v] = is_nan(zero());
-  }
-  each_line(src, s, [&](const float* p) HONE_LAMBDA_INLINE {
-    each_column_vec(p, cols, [&](int64_t v, Vec x) HONE_LAMBDA_INLINE {
-      top[v] = max(top[v], from_bits(bits(x) ^ bits(flip)));
-      bad[v] = bad[v] | is_nan(x);
+  each_piece(cols, [&](int64_t v0, auto count, int lanes) HONE_LAMBDA_INLINE {
+    constexpr int kCount = decltype(count)::value;
+    Vec best[kCount];
+    Mask bad[kCount];
+    HONE_UNROLL
+    for (int v = 0; v < kCount; ++v) {
+      best[v] = set(-INFINITY);
+      bad[v] = is_nan(zero());
+    }
+    each_line(src + v0 * kWidth, s, [&](const float* p) HONE_LAMBDA_INLINE {
+      HONE_UNROLL
+      for (int v = 0; v < kCount; ++v) {
+        const Vec x = get_vec<kCount>(p, v, lanes);
+        best[v] = max(best[v], from_bits(bits(x) ^ bits(flip)));
+        bad[v] = bad[v] | is_nan(x);
+      }
     });
+    HONE_UNROLL
+    for (int v = 0; v < kCount; ++v) top[v0 + v] = select(bad[v], set(NAN), best[v]);
   });
-  for (int64_t v = 0; v < vecs; ++v) top[v] = select(bad[v], set(NAN), top[v]);
 }
 
 }  // namespace
