@@ -240,7 +240,7 @@ class Attention {
       scores.assign(static_cast<size_t>(count * per_plane), 0.0);
       multiply_qk(first, count, &scores);
       ref_parallel(count * h_.rows, static_cast<double>(20 * total_),
-                   [&](int64_t r) { row(first, r, &scores[static_cast<size_t>(r * total_)]); });
+                   [&](int64_t r) { row(first, r, scores.data() + r * total_); });
       multiply_pv(first, count, scores);
     }
   }
@@ -267,7 +267,7 @@ class Attention {
     g.store = [&, scores](int64_t i, int64_t i0, int64_t rows, int64_t j0, int64_t cols, const double* acc,
                           int64_t ld) {
       for (int64_t r = 0; r < rows; ++r) {
-        double* s = &(*scores)[static_cast<size_t>((i * h_.rows + i0 + r) * total_ + j0)];
+        double* s = scores->data() + (i * h_.rows + i0 + r) * total_ + j0;
         for (int64_t c = 0; c < cols; ++c) s[c] = acc[r * ld + c] * scale_;
       }
     };
@@ -307,8 +307,7 @@ class Attention {
     g.n = v_.heads.size;
     g.k = total_;
     g.pack_a = [&](int64_t i, int64_t i0, int64_t rows, int64_t p0, int64_t kc, double* dst, int64_t width) {
-      pack_strided(&probabilities[static_cast<size_t>((i * h_.rows + i0) * total_ + p0)], 1, total_, rows, kc,
-                   dst, width);
+      pack_strided(probabilities.data() + (i * h_.rows + i0) * total_ + p0, 1, total_, rows, kc, dst, width);
     };
     g.pack_b = [&](int64_t i, int64_t j0, int64_t cols, int64_t p0, int64_t kc, double* dst, int64_t width) {
       for (int64_t p = 0; p < kc; ++p) {

@@ -68,12 +68,12 @@ void pack_columns(const T* x, const WindowWalk& walk, int rank, int64_t j0, int6
   origins.resize(static_cast<size_t>(cols * rank));
   offsets.resize(static_cast<size_t>(taps * width));
   ready.assign(static_cast<size_t>(taps), 0);
-  for (int64_t c = 0; c < cols; ++c) walk.origin(j0 + c, &origins[static_cast<size_t>(c * rank)]);
+  for (int64_t c = 0; c < cols; ++c) walk.origin(j0 + c, origins.data() + c * rank);
   int64_t channel = p0 / taps, t = p0 % taps;
   for (int64_t p = 0; p < kc; ++p, dst += width) {
-    int64_t* o = &offsets[static_cast<size_t>(t * width)];
+    int64_t* o = offsets.data() + t * width;
     if (ready[static_cast<size_t>(t)] == 0) {
-      for (int64_t c = 0; c < cols; ++c) o[c] = walk.offset(&origins[static_cast<size_t>(c * rank)], t);
+      for (int64_t c = 0; c < cols; ++c) o[c] = walk.offset(origins.data() + c * rank, t);
       for (int64_t c = cols; c < width; ++c) o[c] = -1;
       ready[static_cast<size_t>(t)] = 1;
     }

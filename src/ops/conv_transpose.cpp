@@ -151,14 +151,14 @@ void run(KernelContext& ctx, const Geometry& geometry, Tensor* out) {
       };
       gemm.store = [&](int64_t, int64_t i0, int64_t r, int64_t j0, int64_t c, const double* acc, int64_t ld) {
         for (int64_t i = 0; i < r; ++i)
-          std::copy(acc + i * ld, acc + i * ld + c, &lowered[static_cast<size_t>((i0 + i) * n + j0)]);
+          std::copy(acc + i * ld, acc + i * ld + c, lowered.data() + (i0 + i) * n + j0);
       };
       ref_gemm(gemm);
       ref_parallel(rows, static_cast<double>(taps * n), [&](int64_t r) {
         std::vector<double> sum(static_cast<size_t>(plane), 0.0);
         std::vector<int64_t> origin(static_cast<size_t>(rank));
         for (int64_t t = 0; t < taps; ++t) {
-          const double* row = &lowered[static_cast<size_t>((r * taps + t) * n)];
+          const double* row = lowered.data() + (r * taps + t) * n;
           for (int64_t i = 0; i < n; ++i) {
             walk.origin(i, origin.data());
             const int64_t at = walk.offset(origin.data(), t);

@@ -92,7 +92,7 @@ void kernel(KernelContext& ctx) {
     using T = typename decltype(tag)::type;
     ref_parallel(batch * o.kv_heads, static_cast<double>(4 * steps * dk * dv), [&](int64_t plane) {
       const int64_t b = plane / o.kv_heads, h = plane % o.kv_heads;
-      double* s = &states[static_cast<size_t>(plane * dk * dv)];
+      double* s = states.data() + plane * dk * dv;
       std::vector<double> change(static_cast<size_t>(dv));
       for (int64_t t = 0; t < steps; ++t) {
         const int64_t row = b * steps + t;

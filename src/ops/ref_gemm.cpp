@@ -91,7 +91,7 @@ void ref_gemm(const RefGemm& g) {
       chunks,
       [&](int64_t chunk, int worker) {
         for (int64_t t = chunk * per_chunk; t < std::min(tiles, (chunk + 1) * per_chunk); ++t)
-          tile(t, &scratch[static_cast<size_t>(worker)]);
+          tile(t, scratch.data() + worker);
       },
       static_cast<int>(scratch.size()));
 }

@@ -241,14 +241,14 @@ struct Direction {
     if (layer.cell == Cell::kGru && !layer.linear_before_reset) reset_before_linear(rows);
     for (int64_t b = 0; b < batch; ++b) {
       if (rows[static_cast<size_t>(b)] < 0) continue;
-      const double* x = &xw[static_cast<size_t>(rows[static_cast<size_t>(b)] * n)];
-      const double* q = &hr[static_cast<size_t>(b * n)];
-      double* hp = &h[static_cast<size_t>(b * hidden)];
+      const double* x = xw.data() + rows[static_cast<size_t>(b)] * n;
+      const double* q = hr.data() + b * n;
+      double* hp = h.data() + b * hidden;
       for (int64_t i = 0; i < hidden; ++i) {
         switch (layer.cell) {
           case Cell::kRnn: hp[i] = f[0](layer.clipped(gate(x, q, 0, i))); break;
           case Cell::kGru: hp[i] = gru(x, q, i, hp[i]); break;
-          case Cell::kLstm: hp[i] = lstm(x, q, i, &c[static_cast<size_t>(b * hidden + i)]); break;
+          case Cell::kLstm: hp[i] = lstm(x, q, i, c.data() + b * hidden + i); break;
         }
       }
     }
@@ -266,8 +266,8 @@ struct Direction {
     tmp.assign(h.size(), 0.0);
     for (int64_t b = 0; b < layer.batch; ++b) {
       if (rows[static_cast<size_t>(b)] < 0) continue;
-      const double* x = &xw[static_cast<size_t>(rows[static_cast<size_t>(b)] * n)];
-      const double* q = &hr[static_cast<size_t>(b * n)];
+      const double* x = xw.data() + rows[static_cast<size_t>(b)] * n;
+      const double* q = hr.data() + b * n;
       for (int64_t i = 0; i < hidden; ++i) {
         const auto at = static_cast<size_t>(b * hidden + i);
         tmp[at] = f[0](layer.clipped(gate(x, q, 1, i))) * h[at];
@@ -276,8 +276,7 @@ struct Direction {
     Values part(static_cast<size_t>(layer.batch * hidden));
     multiply(tmp.data(), layer.batch, hidden, r + 2 * hidden * hidden, hidden, part.data());
     for (int64_t b = 0; b < layer.batch; ++b) {
-      std::copy(&part[static_cast<size_t>(b * hidden)], &part[static_cast<size_t>(b * hidden)] + hidden,
-                &hr[static_cast<size_t>(b * n + 2 * hidden)]);
+      std::copy(part.data() + b * hidden, part.data() + b * hidden + hidden, hr.data() + b * n + 2 * hidden);
     }
   }
 
@@ -351,7 +350,7 @@ void run(KernelContext& ctx, const Layer& l, size_t directions, bool reverse,
     dir.bias_r = ctx.has_input(3) ? slice(ctx.in(3), d * 2 * n + n, n) : Values(static_cast<size_t>(n), 0.0);
     if (l.cell == Cell::kLstm && ctx.has_input(7))
       dir.peephole = slice(ctx.in(7), d * 3 * hidden, 3 * hidden);
-    dir.f = &functions[static_cast<size_t>(d) * functions_of(l.cell)];
+    dir.f = functions.data() + static_cast<size_t>(d) * functions_of(l.cell);
     dir.h.assign(static_cast<size_t>(l.batch * hidden), 0.0);
     dir.c = dir.h;
     for (int64_t b = 0; b < l.batch; ++b) {
