@@ -128,9 +128,10 @@ void Session::Impl::run_host(const Bound& b, const PlanStep& s) {
   }
   std::vector<DType> dtypes;
   for (const ops::Operand& o : s.problem.dsts) dtypes.push_back(o.dtype);
-  const bool has_subgraph = s.reason == "control-flow";
+  // Subgraphs and the bodies of fused layers live in the stored graph.
+  const bool by_node = s.reason == "control-flow" || (s.problem.domain == ir::kHoneDomain && s.problem.op == "Fused");
   std::vector<Tensor> outs;
-  if (has_subgraph) {
+  if (by_node) {
     const ir::Node& n = node(s.host_node);
     outs = ops::run_node(*graph, n, srcs);
   } else {

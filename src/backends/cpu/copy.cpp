@@ -160,7 +160,7 @@ std::string depth_space(const Problem& p, std::vector<Move>& moves) {
   if (deep.dims[1] != c * b * b || wide.dims[2] != deep.dims[2] * b || wide.dims[3] != deep.dims[3] * b)
     return "shape: blocks do not fit";
   const Dims ds = strides_of(deep), ws = strides_of(wide);
-  const bool crd = to_space && ir::attr_string(p.attrs, "mode", "DCR") == "CRD";
+  const bool crd = ir::attr_string(p.attrs, "mode", "DCR") == "CRD";  // SpaceToDepth has it since 28
   Move m;
   m.dims = {deep.dims[0], c, b, b, deep.dims[2], deep.dims[3]};
   const Dims d = crd ? Dims{ds[0], ds[1] * b * b, ds[1] * b, ds[1], ds[2], ds[3]}
