@@ -213,7 +213,7 @@ std::string profile_section(const EngineInfo& e) {
   for (size_t i = 0; i < e.profiles.size(); ++i)
     for (const ProfileInfo& p : e.profiles[i])
       s += "<tr>" + figure(static_cast<double>(i), std::to_string(i)) + cell(p.input) +
-           cell(shape_text(p.min)) + cell(shape_text(p.opt)) + cell(shape_text(p.max)) + "</tr>";
+           cell(range_text(p.min)) + cell(range_text(p.opt)) + cell(range_text(p.max)) + "</tr>";
   return s + "</tbody></table></div>";
 }
 

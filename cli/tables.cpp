@@ -129,21 +129,22 @@ std::string memory_text(const MemoryInfo& memory) {
   return s;
 }
 
+std::string range_text(const Shape& shape) {
+  std::string s;
+  for (int64_t d : shape)
+    s += (s.empty() ? "" : "x") + (d >= (int64_t{1} << 31) - 1 ? std::string("any") : std::to_string(d));
+  return s.empty() ? "scalar" : s;
+}
+
 std::string profiles_table(const EngineInfo& info) {
   Table table({{"profile", Align::kRight},
                {"input", Align::kLeft, true},
                {"min", Align::kLeft},
                {"opt", Align::kLeft},
                {"max", Align::kLeft}});
-  const auto open_ended = [](const Shape& shape) {
-    std::string s;
-    for (int64_t d : shape)
-      s += (s.empty() ? "" : "x") + (d >= (int64_t{1} << 31) - 1 ? std::string("any") : std::to_string(d));
-    return s.empty() ? std::string("scalar") : s;
-  };
   for (size_t i = 0; i < info.profiles.size(); ++i)
     for (const ProfileInfo& p : info.profiles[i])
-      table.row({std::to_string(i), p.input, open_ended(p.min), open_ended(p.opt), open_ended(p.max)});
+      table.row({std::to_string(i), p.input, range_text(p.min), range_text(p.opt), range_text(p.max)});
   return "Optimization profiles\n" + table.text();
 }
 

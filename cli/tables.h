@@ -21,6 +21,8 @@ std::string precision_table(const std::vector<LayerInfo>& layers);
 /// Rewrites by rule: how many, nodes, bytes not moved; then the sum against the unfused graph.
 std::string ledger_table(const EngineInfo& info);
 std::string memory_text(const MemoryInfo& memory);
+/// `1x3x224x224`; a dimension without an upper bound is `any`.
+std::string range_text(const Shape& shape);
 std::string profiles_table(const EngineInfo& info);
 /// Warnings and errors, one block each.
 std::string issues_text(const std::vector<Issue>& issues);

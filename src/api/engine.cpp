@@ -59,7 +59,12 @@ double flops_of(const ops::Problem& p) {
 Engine Engine::load(const std::string& path, bool verify) {
   engine::FileInfo file;
   std::unique_ptr<engine::Engine> e = engine::load(path, {.verify_weights = verify}, &file);
-  const backends::Target target = backends::Target::parse(e->target);
+  backends::Target target;
+  try {
+    target = backends::Target::parse(e->target);
+  } catch (const Error&) {  // a level or device that only other builds know
+    throw Error(ErrorCode::kUnsupported, "engine built for '" + e->target + "', which this hone does not know", {.stage = "load"});
+  }
   const backends::Backend* backend = backends::find_backend(target.backend);
   if (backend == nullptr)
     throw Error(ErrorCode::kUnsupported, "engine built for '" + e->target + "', this hone was built without that backend", {.stage = "load"});

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "engine/format.h"
 #include "hone/io.h"
 #include "support/program.h"
 
@@ -314,22 +315,25 @@ TEST(Inspect, PageIsOneSelfContainedFile) {
 
 TEST(Inspect, EngineOfAnotherTargetShowsItsManifestAndWhy) {
   const Scratch scratch;
-  must({"build", model("mlp"), "-o", scratch / "e", "--no-tune", "--target", "cpu-avx2"});
-  setenv("HONE_ISA", "portable", 1);
-  const Ran ran = must({"inspect", scratch / "e"});
-  const Json j = json_of({"inspect", scratch / "e"});
-  must({"inspect", scratch / "e", "--html", scratch / "e.html"});
-  const Ran refused = run_hone({"run", scratch / "e"});
-  unsetenv("HONE_ISA");
-  EXPECT_THAT(ran.out, HasSubstr("Only the manifest can be shown"));
-  EXPECT_THAT(ran.out, HasSubstr("avx2"));
-  EXPECT_THAT(ran.out, HasSubstr("x f32[N,8]"));
-  EXPECT_EQ(j["loaded"], false);
-  EXPECT_EQ(j["manifest"]["target"], "cpu-avx2");
-  EXPECT_NE(j["why_not"], "");
-  EXPECT_THAT(read_file(scratch / "e.html"), HasSubstr("Only the manifest"));
-  EXPECT_EQ(refused.code, 4);
-  EXPECT_THAT(refused.err, HasSubstr("avx2"));
+  must({"build", model("mlp"), "-o", scratch / "e", "--no-tune"});
+  for (const char* target : {"cuda", "cuda-sm90", "cpu-amx"}) {
+    const auto engine = engine::load(scratch / "e", {});
+    engine->target = target;
+    engine::save(*engine, scratch / "other");
+    const Ran ran = must({"inspect", scratch / "other"});
+    EXPECT_THAT(ran.out, HasSubstr("Only the manifest can be shown"));
+    EXPECT_THAT(ran.out, HasSubstr(std::string("built for '") + target));
+    EXPECT_THAT(ran.out, HasSubstr("x f32[N,8]"));
+    const Json j = json_of({"inspect", scratch / "other"});
+    EXPECT_EQ(j["loaded"], false);
+    EXPECT_EQ(j["manifest"]["target"], target);
+    EXPECT_NE(j["why_not"], "");
+    must({"inspect", scratch / "other", "--html", scratch / "e.html"});
+    EXPECT_THAT(read_file(scratch / "e.html"), HasSubstr("Only the manifest"));
+    const Ran refused = run_hone({"run", scratch / "other"});
+    EXPECT_EQ(refused.code, 4);
+    EXPECT_THAT(refused.err, HasSubstr(target));
+  }
 }
 
 TEST(Diff, TensorsBeyondTheLimitsFail) {
