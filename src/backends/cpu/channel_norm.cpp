@@ -88,7 +88,7 @@ class GroupNormPrepared final : public Prepared {
     }
     auto* scratch = static_cast<float*>(args.workspace);
     // Whole groups, together about as many channels as fill a few cache lines.
-    const int64_t block = std::min(groups_, std::max<int64_t>(1, 64 / per_group));
+    const int64_t block = groups_per_block(per_group);
     const int64_t blocks = (groups_ + block - 1) / block;
     parallel_ranges(args, batch * blocks, row_grain(block * per_group * plane * 3),
                     [&](int64_t begin, int64_t end) {
@@ -103,6 +103,14 @@ class GroupNormPrepared final : public Prepared {
   }
 
  private:
+  /// At least 64 channels, and a multiple of 16 of them where a few groups more give one.
+  int64_t groups_per_block(int64_t per_group) const {
+    const int64_t least = std::max<int64_t>(1, 64 / per_group);
+    for (int64_t b = least; b < least + 16 && b < groups_; ++b)
+      if (b * per_group % 16 == 0) return b;
+    return std::min(groups_, least);
+  }
+
   ChannelShape shape_;
   int64_t groups_;
   double epsilon_;

@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -18,8 +20,30 @@
 
 namespace hone::backends::cpu::check {
 
-/// An aligned buffer with guards of 64 bytes on both sides. Sources end exactly at their last byte for
-/// AddressSanitizer.
+#if defined(__SANITIZE_ADDRESS__)
+/// An aligned block that ends at its last byte: AddressSanitizer sees every access outside it.
+class Buffer {
+ public:
+  explicit Buffer(int64_t bytes, uint8_t fill = 0xA5) : bytes_(bytes) {
+    void* p = nullptr;
+    if (posix_memalign(&p, 64, static_cast<size_t>(bytes)) != 0) std::abort();
+    store_.reset(static_cast<uint8_t*>(p));
+    std::memset(data(), fill, static_cast<size_t>(bytes));
+  }
+  uint8_t* data() { return store_.get(); }
+  const uint8_t* data() const { return store_.get(); }
+  int64_t bytes() const { return bytes_; }
+  bool guards_whole() const { return true; }
+
+ private:
+  struct Free {
+    void operator()(uint8_t* p) const { std::free(p); }
+  };
+  int64_t bytes_;
+  std::unique_ptr<uint8_t, Free> store_;
+};
+#else
+/// An aligned buffer with guards of 64 bytes on both sides.
 class Buffer {
  public:
   explicit Buffer(int64_t bytes, uint8_t fill = 0xA5)
@@ -42,6 +66,7 @@ class Buffer {
   std::vector<uint8_t> store_;
   size_t offset_ = 0;
 };
+#endif
 
 /// Calls fn(offset in plain order, offset in the operand's layout) for every element.
 inline void each_element(const Operand& o, const std::function<void(int64_t, int64_t)>& fn) {
@@ -77,7 +102,8 @@ inline Tensor source_bytes(const Tactic& tactic, const Problem& p, size_t i, con
   const Operand& o = p.srcs[i];
   if (!o.present()) return {};
   if (o.constant)
-    if (const std::string packing = tactic.packing(p, i); !packing.empty()) return pack_constant(packing, *plain);
+    if (const std::string packing = tactic.packing(p, i); !packing.empty())
+      return pack_constant(packing, *plain);
   Tensor t(o.dtype, o.dims);
   to_layout(o, static_cast<const uint8_t*>(plain->raw()), static_cast<uint8_t*>(t.raw()));
   return t;
@@ -95,7 +121,8 @@ inline std::vector<Tensor> execute(const Tactic& tactic, const Problem& p,
     const Operand& o = p.srcs[i];
     const Tensor stored = source_bytes(tactic, p, i, srcs[i]);
     in.emplace_back(stored.defined() ? stored.nbytes() : 0);
-    if (in.back().bytes() > 0) std::memcpy(in.back().data(), stored.raw(), static_cast<size_t>(stored.nbytes()));
+    if (in.back().bytes() > 0)
+      std::memcpy(in.back().data(), stored.raw(), static_cast<size_t>(stored.nbytes()));
     src_ptrs.push_back(o.present() ? in.back().data() : nullptr);
   }
   out.reserve(p.dsts.size());
@@ -115,7 +142,8 @@ inline std::vector<Tensor> execute(const Tactic& tactic, const Problem& p,
     EXPECT_TRUE(in[i].guards_whole()) << tactic.name() << " wrote around source " << i;
     if (static_cast<int>(i) == share || !p.srcs[i].present()) continue;
     const Tensor again = source_bytes(tactic, p, i, srcs[i]);
-    EXPECT_TRUE(in[i].bytes() == 0 || std::memcmp(again.raw(), in[i].data(), static_cast<size_t>(in[i].bytes())) == 0)
+    EXPECT_TRUE(in[i].bytes() == 0 ||
+                std::memcmp(again.raw(), in[i].data(), static_cast<size_t>(in[i].bytes())) == 0)
         << tactic.name() << " changed source " << i;
   }
   std::vector<Tensor> results(p.dsts.size());

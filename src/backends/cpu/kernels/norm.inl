@@ -25,8 +25,8 @@ HONE_INLINE void affine_one(const float* src, float* dst, int64_t n, SplitMean m
   });
 }
 
-/// One piece of column_sums: kVecs vectors of columns, of the last only `lanes`.
-template <int kVecs, bool kCentred>
+/// One piece of column_sums: kVecs vectors of columns, of the last only `lanes` where kPartial.
+template <int kVecs, bool kPartial, bool kCentred>
 void column_piece(const float* src, int64_t rows, int64_t stride, int lanes, const float* hi, const float* lo,
                   double* sum, double* squares) {
   const auto get = [lanes](const float* p, int v) HONE_LAMBDA_INLINE {
@@ -79,9 +79,15 @@ void column_sums(const float* src, int64_t rows, int64_t stride, int64_t cols, c
     fn(src + c, rows, stride, lanes, kCentred ? hi + c : nullptr, kCentred ? lo + c : nullptr, sum + c,
        squares + c);
   };
-  for (; c + 4 * kWidth <= cols; c += 4 * kWidth) piece(column_piece<4, kCentred>, kWidth);
-  for (; c + kWidth <= cols; c += kWidth) piece(column_piece<1, kCentred>, kWidth);
-  if (c < cols) piece(column_piece<1, kCentred>, static_cast<int>(cols - c));
+  for (; c + 4 * kWidth <= cols; c += 4 * kWidth) piece(column_piece<4, false, kCentred>, kWidth);
+  const int left = static_cast<int>(cols - c), lanes = (left - 1) % kWidth + 1;
+  switch ((left + kWidth - 1) / kWidth) {
+    case 1: return piece(column_piece<1, true, kCentred>, lanes);
+    case 2: return piece(column_piece<2, true, kCentred>, lanes);
+    case 3: return piece(column_piece<3, true, kCentred>, lanes);
+    case 4: return piece(column_piece<4, true, kCentred>, lanes);
+    default: return;
+  }
 }
 
 /// Moments of a group of neighbouring columns, in f64.
