@@ -148,7 +148,8 @@ struct Dim::Sym {
   static const Atom* sole(const Dim& d, AtomKind kind) {
     if (d.is_const()) return nullptr;
     const Terms& t = d.sym_->terms;
-    if (t.size() != 1 || t[0].coef != 1 || t[0].atoms.size() != 1 || t[0].atoms[0]->kind != kind) return nullptr;
+    if (t.size() != 1 || t[0].coef != 1 || t[0].atoms.size() != 1 || t[0].atoms[0]->kind != kind)
+      return nullptr;
     return t[0].atoms[0].get();
   }
   // x <= y for every assignment, by the structure of max and min; false: not shown.
@@ -219,8 +220,6 @@ std::optional<Terms> divide_exactly(Terms num, const Terms& den) {
 }
 
 }  // namespace
-
-Dim Dim::make(std::shared_ptr<Sym> sym) { return Sym::to_dim(std::move(sym->terms)); }
 
 Dim Dim::symbol(std::string name) {
   if (name.empty() || name.size() > 4096)

@@ -13,9 +13,9 @@ namespace hone::ir {
 
 using SymbolValues = std::map<std::string, int64_t, std::less<>>;
 
-/// Math: a polynomial with integer coefficients over atoms; an atom is a symbol, floordiv(a,b), max(a,b) or min(a,b).
-/// The polynomial is kept in canonical order, so equal text means equal expression: `2*N*S+floordiv(M+1,2)-3`.
-/// Errors: arithmetic is checked; overflow of a coefficient throws kInvalidModel.
+/// Math: a polynomial with integer coefficients over atoms; an atom is a symbol, floordiv(a,b), max(a,b) or
+/// min(a,b). The polynomial is kept in canonical order, so equal text means equal expression:
+/// `2*N*S+floordiv(M+1,2)-3`. Errors: arithmetic is checked; overflow of a coefficient throws kInvalidModel.
 class Dim {
  public:
   Dim() = default;
@@ -49,7 +49,6 @@ class Dim {
 
  private:
   explicit Dim(std::shared_ptr<const Sym> sym) : sym_(std::move(sym)) {}
-  static Dim make(std::shared_ptr<Sym> sym);
 
   int64_t value_ = 0;
   std::shared_ptr<const Sym> sym_;

@@ -63,11 +63,13 @@ std::string attr_string(const AttrMap& attrs, std::string_view name, std::string
 }
 std::vector<int64_t> attr_ints(const AttrMap& attrs, std::string_view name, std::vector<int64_t> fallback) {
   const auto* v = find_attr<std::vector<int64_t>>(attrs, name, "a list of integers");
-  return v != nullptr ? *v : std::move(fallback);
+  if (v == nullptr) return fallback;
+  return *v;
 }
 std::vector<float> attr_floats(const AttrMap& attrs, std::string_view name, std::vector<float> fallback) {
   const auto* v = find_attr<std::vector<float>>(attrs, name, "a list of floats");
-  return v != nullptr ? *v : std::move(fallback);
+  if (v == nullptr) return fallback;
+  return *v;
 }
 const Tensor* attr_tensor(const AttrMap& attrs, std::string_view name) {
   return find_attr<Tensor>(attrs, name, "a tensor");
@@ -423,7 +425,7 @@ void Graph::sort() {
     }
     std::vector<Node*> path;
     std::vector<char> seen(order.size(), 0);
-    while (seen[static_cast<size_t>(n->mark_)] == 0) {
+    while (n != nullptr && seen[static_cast<size_t>(n->mark_)] == 0) {
       seen[static_cast<size_t>(n->mark_)] = 1;
       path.push_back(n);
       for (const ValueId id : n->inputs) {

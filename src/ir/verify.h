@@ -8,8 +8,9 @@
 
 namespace hone::ir {
 
-/// Everything that is wrong with the graph's structure; empty when sound. Checks: every input is defined before its use, uses and producers
-/// agree both ways, names are unique, outputs exist, constants match their type, subgraph captures correspond, bodies' interfaces match.
+/// Everything that is wrong with the graph's structure; empty when sound. Checks: every input is defined
+/// before its use, uses and producers agree both ways, names are unique, outputs exist, constants match their
+/// type, subgraph captures correspond, bodies' interfaces match.
 std::vector<std::string> verify(const Graph& graph);
 
 /// Throws kInternal listing what verify() found, with `stage` as context.
