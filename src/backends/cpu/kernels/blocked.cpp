@@ -149,6 +149,8 @@ WorkSplit split_work(int64_t batch, int64_t row_units, int64_t panels, double fl
   row_units = std::max<int64_t>(1, row_units);
   panels = std::max<int64_t>(1, panels);
   int64_t wanted = static_cast<int64_t>(std::min<double>(kMostChunks, flops / kChunkFlops));
+  // Multiples of four divide evenly among two and four threads.
+  if (wanted > 1) wanted = ceil_div(wanted, 4) * 4;
   wanted = ceil_div(std::max<int64_t>(1, wanted), std::max<int64_t>(1, batch));
   wanted = std::min(wanted, row_units * panels);
 
