@@ -41,17 +41,25 @@ Dim node_traffic(const Graph& graph, const Node& node) {
   return total;
 }
 
+namespace {
+
+// What the node's subgraphs move, each counted once.
+Dim subgraph_traffic(const Node& node) {
+  Dim total = 0;
+  for (const auto& [name, attr] : node.attrs) {
+    if (const auto* one = std::get_if<std::shared_ptr<Graph>>(&attr); one != nullptr && *one != nullptr)
+      total = total + graph_traffic(**one);
+    if (const auto* many = std::get_if<std::vector<std::shared_ptr<Graph>>>(&attr); many != nullptr)
+      for (const auto& g : *many) total = total + graph_traffic(*g);
+  }
+  return total;
+}
+
+}  // namespace
+
 Dim graph_traffic(const Graph& graph) {
   Dim total = 0;
-  for (const auto& node : graph.nodes()) {
-    total = total + node_traffic(graph, *node);
-    for (const auto& [name, attr] : node->attrs) {
-      if (const auto* one = std::get_if<std::shared_ptr<Graph>>(&attr); one != nullptr && *one != nullptr)
-        total = total + graph_traffic(**one);
-      if (const auto* many = std::get_if<std::vector<std::shared_ptr<Graph>>>(&attr); many != nullptr)
-        for (const auto& g : *many) total = total + graph_traffic(*g);
-    }
-  }
+  for (const auto& node : graph.nodes()) total = total + node_traffic(graph, *node) + subgraph_traffic(*node);
   return total;
 }
 
@@ -237,7 +245,7 @@ bool commit(PassContext& ctx, const std::string& pass, Trial& trial, ValueId fro
 }
 
 void drop_node(PassContext& ctx, const std::string& pass, Node* node) {
-  LedgerRow row{pass, node->name, node->sources, node_traffic(ctx.graph, *node)};
+  LedgerRow row{pass, node->name, node->sources, node_traffic(ctx.graph, *node) + subgraph_traffic(*node)};
   if (row.sources.empty()) row.sources = {node->name};
   ctx.graph.remove_node(node);
   ++ctx.changes;
