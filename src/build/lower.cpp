@@ -181,7 +181,10 @@ class Lowering {
   PlanId constant(ValueId id, const std::string& packing) {
     const auto key = std::make_pair(id, packing);
     if (const auto it = constants_.find(key); it != constants_.end()) return it->second;
-    const ir::Value& v = graph_.value(id);
+    return constants_[key] = add_constant(graph_.value(id), packing);
+  }
+
+  PlanId add_constant(const ir::Value& v, const std::string& packing) {
     engine::Constant c;
     c.name = v.name;
     c.dtype = v.data->dtype();
@@ -192,7 +195,6 @@ class Lowering {
     const PlanId p = add_value(v.name, type, Layout::kPlain, Place::kConstant);
     value(p).constant = static_cast<int32_t>(e_.constants.size());
     e_.constants.push_back(std::move(c));
-    constants_[key] = p;
     return p;
   }
 
@@ -599,6 +601,9 @@ class Lowering {
   std::string graph_text() {
     ir::PrintOptions print;
     print.external = [this](const ir::Value& v) {
+      // Ids are a graph's own: a subgraph's value is another one than ours of the same id.
+      if (static_cast<size_t>(v.id) >= graph_.num_values() || &graph_.value(v.id) != &v)
+        return static_cast<int>(value(add_constant(v, "")).constant);
       const auto it = constants_.lower_bound({v.id, std::string()});
       PlanId p = kNone;
       if (it != constants_.end() && it->first.first == v.id)
