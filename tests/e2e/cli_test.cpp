@@ -87,6 +87,9 @@ std::vector<Case> cases() {
            {{"ids", Tensor::of<int64_t>(DType::kI64, {2, 3}, {0, 9, 4, 1, 1, 7})},
             {"gain", Tensor::f32_scalar(-1.5F)}}},
           {"nonzero", model("nonzero"), {{"x", Tensor::of<float>(DType::kF32, {5}, {0, 1, 0, -2, 3})}}},
+          {"branch",
+           model("branch"),
+           {{"flag", Tensor::of<uint8_t>(DType::kBool, {}, {1})}, {"x0", noise({2, 64}, 4)}}},
           {"fashion_resnet", demo_model(), {{"image", noise({2, 1, 28, 28}, 3)}}}};
 }
 
@@ -94,7 +97,7 @@ class EveryModel : public ::testing::TestWithParam<int> {
  protected:
   Case given_ = cases()[static_cast<size_t>(GetParam())];
 };
-INSTANTIATE_TEST_SUITE_P(Models, EveryModel, ::testing::Range(0, 5), [](const auto& which) {
+INSTANTIATE_TEST_SUITE_P(Models, EveryModel, ::testing::Range(0, 6), [](const auto& which) {
   return std::string(cases()[static_cast<size_t>(which.param)].name);
 });
 
@@ -135,6 +138,23 @@ TEST_P(EveryModel, TwentyRunsAtOneAndTwoThreadsAreBitIdentical) {
     if (first.empty()) first = bytes;
     ASSERT_EQ(bytes, first) << "run " << i;
   }
+}
+
+/// Each branch has weights under the same name and number: neither may be taken for the other's.
+TEST(Build, BranchesKeepTheirOwnWeights) {
+  const Scratch scratch;
+  must({"build", model("branch"), "-o", scratch / "e", "--no-tune"});
+  std::vector<Tensor> results;
+  for (const uint8_t flag : {0, 1}) {
+    write_npz(scratch / "x.npz",
+              {{"flag", Tensor::of<uint8_t>(DType::kBool, {}, {flag})}, {"x0", noise({2, 64}, 8)}});
+    must({"run", scratch / "e", "--inputs", scratch / "x.npz", "--outputs", scratch / "y.npz"});
+    must({"run", model("branch"), "--inputs", scratch / "x.npz", "--outputs", scratch / "ref.npz",
+          "--backend", "ref"});
+    expect_same_outputs(scratch / "y.npz", scratch / "ref.npz");
+    results.push_back(read_npz(scratch / "y.npz")[0].tensor);
+  }
+  EXPECT_GT(relative_l2(results[0], results[1]), 0.1);
 }
 
 TEST(Build, FromAFullTimingCacheIsTheSameFile) {

@@ -5,6 +5,7 @@ mlp.onnx         x f32[N,8] -> MatMul, Add, Relu, MatMul, Add, Softmax -> y f32[
 conv.onnx        image f32[1,3,16,16] -> two convolutions with BatchNormalization, a residual, pooling -> features f32[1,8]
 mixed.onnx       ids i64[N,S], gain f32 scalar -> Gather, Mul -> vectors f32[N,S,6]; count i64
 nonzero.onnx     x f32[N] -> NonZero -> where i64[1,?]: an output whose size depends on data
+branch.onnx      flag bool scalar, x f32[2,64] -> If with a matrix of its own in each branch -> y f32[2,32]
 unknown_op.onnx  two operators that nobody knows, in a domain of their own
 bad_type.onnx    Add of f32 and i64: breaks the specification
 """
@@ -76,6 +77,24 @@ def main():
         [("table", draw(10, 6))],
     )
     save("nonzero", [helper.make_node("NonZero", ["x"], ["where"], "find")], [value("x", F, ["N"])], [value("where", I, [1, "K"])])
+    branch = lambda name, weights: helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["out"], f"{name}/matmul")],
+        name,
+        [],
+        [value("out", F, [2, 32])],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    save(
+        "branch",
+        [
+            helper.make_node("Relu", ["x0"], ["x"], "before"),
+            helper.make_node(
+                "If", ["flag"], ["y"], "choose", then_branch=branch("then", draw(64, 32)), else_branch=branch("else", draw(64, 32))
+            ),
+        ],
+        [value("flag", TensorProto.BOOL, []), value("x0", F, [2, 64])],
+        [value("y", F, [2, 32])],
+    )
     save(
         "unknown_op",
         [
