@@ -30,9 +30,9 @@ template <int kVecs, bool kPartial, bool kCentred>
 void column_piece(const float* src, int64_t rows, int64_t stride, int lanes, const float* hi, const float* lo,
                   double* sum, double* squares) {
   const auto get = [lanes](const float* p, int v) HONE_LAMBDA_INLINE {
-    return kVecs == 1 && lanes < kWidth ? load_n(p, lanes) : load(p + v * kWidth);
+    return kPartial && v == kVecs - 1 ? load_n(p + v * kWidth, lanes) : load(p + v * kWidth);
   };
-  const int cols = kVecs == 1 ? lanes : kVecs * kWidth;
+  const int cols = kPartial ? (kVecs - 1) * kWidth + lanes : kVecs * kWidth;
   Vec h[kVecs], l[kVecs];
   HONE_UNROLL
   for (int v = 0; v < kVecs; ++v) {
