@@ -93,22 +93,24 @@ int build_command(const Request& request) {
 }
 
 int tune_command(const Request& request) {
-  need_path(request, "MODEL");
+  need_path(request, "MODEL or ENGINE");
+  refuse_precision(request);
   if (request.build.timing_cache_file.empty()) usage("no timing cache is given; add --timingCacheFile=FILE");
-  if (Engine::is_engine(request.path))
-    throw Error(ErrorCode::kUnsupported, "'" + request.path +
-                                             "' is an engine, whose tactics are chosen already; tune the "
-                                             "model that it was built from and build again");
   TuneResult result;
   result.model = request.path;
   result.cache = request.build.timing_cache_file;
-  BuildOptions options = options_for(request, true);
+  const bool again = Engine::is_engine(request.path);
+  if (again && (!request.build.profiles.empty() || !request.build.shapes.empty() || request.build.batch > 0))
+    usage("an engine's shapes were fixed when it was built; '" + request.path + "' is an engine");
+  BuildOptions options = again ? request.build : options_for(request, true);
+  options.tune = true;
   const Clock::time_point start = Clock::now();
   Engine engine;
   {
     Progress progress;
     options.progress = progress.callback();
-    engine = build(request.path, options, &result.report);
+    engine = again ? retune(Engine::load(request.path), options, &result.report)
+                   : build(request.path, options, &result.report);
   }
   result.seconds = ms_since(start) / 1000;
   result.info = engine.info();

@@ -414,10 +414,12 @@ class Parser {
   void tune() {
     CLI::App* c = command("tune", Command::kTune, "time the tactics of a model's layers into a timing cache",
                           "  hone tune model.onnx --timingCacheFile=cpu.timing\n"
-                          "  hone tune model.onnx --timingCacheFile=cpu.timing --shapes image:8x3x224x224\n\n"
+                          "  hone tune model.onnx --timingCacheFile=cpu.timing --shapes image:8x3x224x224\n"
+                          "  hone tune model.engine --timingCacheFile=here.timing -o here.engine   the same "
+                          "engine, tuned on this machine\n\n"
                           "The cache is text: it can be read, edited and merged. A build with it and "
                           "--no-tune uses what it holds.");
-    c->add_option("MODEL|ENGINE", r_.path, "an .onnx file");
+    c->add_option("MODEL|ENGINE", r_.path, "an .onnx file or an engine");
     out_flag(c, "-o,--saveEngine,--save-engine", "ENGINE", "also write the tuned engine");
     json_flag(c);
     build_flags(c, false);

@@ -44,8 +44,8 @@ int dtype_bits(DType t);
 const char* dtype_name(DType t);
 std::optional<DType> parse_dtype(std::string_view name);
 
-bool is_float(DType t);            ///< any floating type, 4 to 64 bits
-bool is_integer(DType t);          ///< any integer type, 2 to 64 bits; bool is not one
+bool is_float(DType t);    ///< any floating type, 4 to 64 bits
+bool is_integer(DType t);  ///< any integer type, 2 to 64 bits; bool is not one
 bool is_signed_integer(DType t);
 /// Floats narrower than 32 bits: their arithmetic is done in f32 or wider and rounded once.
 bool is_narrow_float(DType t);

@@ -14,12 +14,14 @@ namespace engine {
 struct Engine;
 }
 
-/// Name, element type and dimensions of an input or output; a dimension is an integer or an expression ("N", "2*S+1").
+/// Name, element type and dimensions of an input or output; a dimension is an integer or an expression ("N",
+/// "2*S+1").
 struct TensorInfo {
   std::string name;
   DType dtype = DType::kUndefined;
   std::vector<std::string> dims;
-  bool ranked = true;                ///< false when the model does not say how many dimensions there are; dims is empty then
+  bool ranked =
+      true;  ///< false when the model does not say how many dimensions there are; dims is empty then
 };
 
 /// An operand of a step, at the shapes for which the information was asked.
@@ -27,17 +29,17 @@ struct LayerTensor {
   std::string name;
   DType dtype = DType::kUndefined;
   Shape shape;
-  std::string layout;                ///< physical layout, "plain" is ONNX order
+  std::string layout;  ///< physical layout, "plain" is ONNX order
   bool constant = false;
 };
 
 /// One step of the plan. Figures are at the shapes for which the information was asked.
 struct LayerInfo {
-  std::string name;                  ///< name of the node in the optimised graph
-  std::string kind;                  ///< tactic, reorder, host, alias
-  std::string op;                    ///< operator of the anchor
-  std::string tactic;                ///< name of the tactic; empty for aliases
-  std::string problem;               ///< problem string: repeats this layer in tests, benchmarks and the timing cache
+  std::string name;     ///< name of the node in the optimised graph
+  std::string kind;     ///< tactic, reorder, host, alias
+  std::string op;       ///< operator of the anchor
+  std::string tactic;   ///< name of the tactic; empty for aliases
+  std::string problem;  ///< problem string: repeats this layer in tests, benchmarks and the timing cache
   std::string requested, actual;     ///< precision asked for and run
   std::string reason;                ///< why they differ, or why this is a fallback; empty otherwise
   std::vector<std::string> sources;  ///< nodes of the model that it stands for
@@ -53,8 +55,8 @@ struct LayerInfo {
 struct LedgerInfo {
   std::string pass, node;
   std::vector<std::string> sources;
-  int64_t bytes_not_moved = 0;       ///< at the shapes asked for
-  std::string formula;               ///< the same as an expression over symbols
+  int64_t bytes_not_moved = 0;  ///< at the shapes asked for
+  std::string formula;          ///< the same as an expression over symbols
 };
 
 /// Minimum, optimum and maximum shape of one input in one optimization profile.
@@ -64,24 +66,25 @@ struct ProfileInfo {
 };
 
 struct MemoryInfo {
-  int64_t arena_bytes = 0;           ///< planned activation memory, workspaces included
-  int64_t peak_live_bytes = 0;       ///< largest sum of live bytes over the steps: no plan can do with less
+  int64_t arena_bytes = 0;      ///< planned activation memory, workspaces included
+  int64_t peak_live_bytes = 0;  ///< largest sum of live bytes over the steps: no plan can do with less
   int64_t weights_bytes = 0;
-  std::string peak;                  ///< tensors live at the peak, one a line
+  std::string peak;  ///< tensors live at the peak, one a line
 };
 
 struct EngineInfo {
-  std::string target;                ///< "cpu-avx512"
-  bool timed = false;                ///< tactics were measured rather than chosen by rule
+  std::string target;  ///< "cpu-avx512"
+  bool timed = false;  ///< tactics were measured rather than chosen by rule
   std::string model_hash, options_json;
-  std::string body_hash;             ///< identity of the file, empty for an engine that was never written
+  std::string body_hash;  ///< identity of the file, empty for an engine that was never written
   int64_t file_bytes = 0;
   std::vector<TensorInfo> inputs, outputs;
   std::vector<std::vector<ProfileInfo>> profiles;
   std::vector<LayerInfo> layers;
   std::vector<LedgerInfo> ledger;
-  int64_t ledger_bytes = 0;          ///< sum over the ledger
-  int64_t unfused_bytes = 0;         ///< activation traffic of the imported graph: each tensor written once and read by each reader
+  int64_t ledger_bytes = 0;  ///< sum over the ledger
+  int64_t unfused_bytes =
+      0;  ///< activation traffic of the imported graph: each tensor written once and read by each reader
   MemoryInfo memory;
   std::vector<std::string> records;  ///< JSON documents appended to the file (times, verdicts)
 };

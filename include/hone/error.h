@@ -29,7 +29,7 @@ struct ErrorContext {
   std::string stage = {};   ///< import, infer, optimize, plan, load, bind, run ...
   std::string node = {};    ///< ONNX node name
   std::string op = {};      ///< domain::name
-  int64_t opset = 0;   ///< opset the model imports for that domain
+  int64_t opset = 0;        ///< opset the model imports for that domain
   std::string tensor = {};  ///< name and type, as `name f32[1,3,224,224]`
 };
 

@@ -22,7 +22,8 @@ std::string type_text(DType t, const Shape& shape);
 
 /// Dtype, shape and a reference to bytes. Copies share the bytes; `clone()` does not.
 /// Threads: reading shared bytes from several threads is safe, writing is not.
-/// Owns: either its own 64-byte aligned block, or a view whose owner the caller keeps alive (or passes along).
+/// Owns: either its own 64-byte aligned block, or a view whose owner the caller keeps alive (or passes
+/// along).
 class Tensor {
  public:
   Tensor() = default;
@@ -49,9 +50,13 @@ class Tensor {
   const void* raw() const { return data_.get(); }
   void* raw() { return data_.get(); }
   template <class T>
-  const T* data() const { return static_cast<const T*>(raw()); }
+  const T* data() const {
+    return static_cast<const T*>(raw());
+  }
   template <class T>
-  T* data() { return static_cast<T*>(raw()); }
+  T* data() {
+    return static_cast<T*>(raw());
+  }
 
   /// The same bytes under another shape of equal element count.
   Tensor reshaped(Shape shape) const;

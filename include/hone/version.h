@@ -4,7 +4,8 @@
 namespace hone {
 
 inline constexpr const char* kVersion = "0.1.0";
-/// The one ai.onnx opset of the IR: the newest that PyPI's onnx 1.23 defines. Import upgrades older models to it.
+/// The one ai.onnx opset of the IR: the newest that PyPI's onnx 1.23 defines. Import upgrades older models to
+/// it.
 inline constexpr int kIrOpset = 28;
 /// Newest ONNX IR version that the reader knows.
 inline constexpr int kOnnxIrVersion = 14;

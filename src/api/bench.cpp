@@ -18,7 +18,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double ms_since(Clock::time_point t) { return std::chrono::duration<double, std::milli>(Clock::now() - t).count(); }
+double ms_since(Clock::time_point t) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - t).count();
+}
 
 /// A line "Key:   N kB" of /proc/self/status, in bytes.
 int64_t status_bytes(const char* key) {
@@ -44,20 +46,24 @@ BenchReport bench(const Engine& engine, const BenchOptions& options) {
   Session session(engine, session_options);
 
   BenchReport report;
-  report.threads = options.threads > 0 ? std::min(options.threads, ThreadPool::process().n_threads()) : ThreadPool::process().n_threads();
+  report.threads = options.threads > 0 ? std::min(options.threads, ThreadPool::process().n_threads())
+                                       : ThreadPool::process().n_threads();
   Clock::time_point start = Clock::now();
   (void)session.run(named);  // also checks names and shapes
   report.first_run_ms = ms_since(start);
 
   std::vector<Tensor> inputs, outputs;
   for (const TensorInfo& t : engine.inputs())
-    inputs.push_back(std::find_if(named.begin(), named.end(), [&](const NamedTensor& n) { return n.name == t.name; })->tensor);
+    inputs.push_back(std::find_if(named.begin(), named.end(), [&](const NamedTensor& n) {
+                       return n.name == t.name;
+                     })->tensor);
   start = Clock::now();
   while (ms_since(start) < options.warm_up_ms) session.run_into(inputs, outputs);
 
   std::vector<double> times;
   start = Clock::now();
-  while (static_cast<int64_t>(times.size()) < std::max<int64_t>(1, options.iterations) || ms_since(start) < options.duration_ms) {
+  while (static_cast<int64_t>(times.size()) < std::max<int64_t>(1, options.iterations) ||
+         ms_since(start) < options.duration_ms) {
     const Clock::time_point a = Clock::now();
     session.run_into(inputs, outputs);
     times.push_back(ms_since(a));
@@ -82,7 +88,10 @@ BenchReport bench(const Engine& engine, const BenchOptions& options) {
   for (const std::string& e : session.events()) report.warnings.push_back(e);
   if (report.cv > 0.025) {
     char text[120];
-    std::snprintf(text, sizeof text, "times vary (standard deviation %.1f %% of the mean): compare ratios measured together, not single figures", report.cv * 100);
+    std::snprintf(text, sizeof text,
+                  "times vary (standard deviation %.1f %% of the mean): compare ratios measured together, "
+                  "not single figures",
+                  report.cv * 100);
     report.warnings.emplace_back(text);
   }
 
@@ -104,12 +113,15 @@ BenchReport bench(const Engine& engine, const BenchOptions& options) {
       l.name = info.layers[i].name;
       l.tactic = info.layers[i].tactic.empty() ? info.layers[i].kind : info.layers[i].tactic;
       l.median_ms = stats::quantile_interval(steps[i], 0.5, 0.95).value;
-      l.mean_ms = std::accumulate(steps[i].begin(), steps[i].end(), 0.0) / static_cast<double>(steps[i].size());
+      l.mean_ms =
+          std::accumulate(steps[i].begin(), steps[i].end(), 0.0) / static_cast<double>(steps[i].size());
       l.runs = rounds;
       sum += l.median_ms;
       if (l.median_ms > 0) {
         l.gflops = info.layers[i].flops / l.median_ms * 1e-6;
-        l.gbytes_per_s = static_cast<double>(info.layers[i].bytes_read + info.layers[i].bytes_written + info.layers[i].weight_bytes) / l.median_ms * 1e-6;
+        l.gbytes_per_s = static_cast<double>(info.layers[i].bytes_read + info.layers[i].bytes_written +
+                                             info.layers[i].weight_bytes) /
+                         l.median_ms * 1e-6;
       }
       report.layers.push_back(std::move(l));
     }

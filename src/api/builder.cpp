@@ -18,7 +18,12 @@ Engine build(const std::string& model_path, const BuildOptions& options, BuildRe
   return Engine(builder::build_engine(model_path, options, report));
 }
 
-void simplify(const std::string& model_path, const std::string& out_path, const BuildOptions& options, int opset, BuildReport* report) {
+Engine retune(const Engine& engine, const BuildOptions& options, BuildReport* report) {
+  return Engine(builder::retune_engine(*engine.impl(), options, report));
+}
+
+void simplify(const std::string& model_path, const std::string& out_path, const BuildOptions& options,
+              int opset, BuildReport* report) {
   const ir::Model model = builder::optimise(model_path, options, report, nullptr);
   onnx::WriteOptions write;
   write.opset = opset;
@@ -27,7 +32,8 @@ void simplify(const std::string& model_path, const std::string& out_path, const 
 
 std::vector<PassInfo> list_passes() {
   std::vector<PassInfo> out;
-  for (const optimize::Pass& p : optimize::all_passes()) out.push_back({p.name, p.what, ops::numerics_name(p.numerics), 0, 0});
+  for (const optimize::Pass& p : optimize::all_passes())
+    out.push_back({p.name, p.what, ops::numerics_name(p.numerics), 0, 0});
   return out;
 }
 
@@ -38,18 +44,22 @@ std::vector<OpInfo> list_ops() {
     info.domain = op->domain;
     info.name = op->name;
     info.reference = op->kernel != nullptr;
-    if (const ops::SchemaVersion* schema = ops::find_schema(op->domain, op->name, kIrOpset)) info.since = schema->since;
+    if (const ops::SchemaVersion* schema = ops::find_schema(op->domain, op->name, kIrOpset))
+      info.since = schema->since;
     ops::Problem probe;
     probe.domain = op->domain;
     probe.op = op->name;
     for (const backends::Backend* b : backends::all_backends())
-      if (b->name() != "ref" && b->tactics(probe, {.backend = std::string(b->name()), .isa = Isa::kAvx512}).size() > 1) info.backends.emplace_back(b->name());
+      if (b->name() != "ref" &&
+          b->tactics(probe, {.backend = std::string(b->name()), .isa = Isa::kAvx512}).size() > 1)
+        info.backends.emplace_back(b->name());
     out.push_back(std::move(info));
   }
   return out;
 }
 
-void model_interface(const std::string& model_path, std::vector<TensorInfo>* inputs, std::vector<TensorInfo>* outputs) {
+void model_interface(const std::string& model_path, std::vector<TensorInfo>* inputs,
+                     std::vector<TensorInfo>* outputs) {
   const ir::Model model = builder::import_for_build(model_path, {}, nullptr);
   const auto list = [&](const std::vector<ir::ValueId>& ids, std::vector<TensorInfo>* out) {
     if (out == nullptr) return;

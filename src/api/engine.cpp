@@ -50,7 +50,10 @@ double flops_of(const ops::Problem& p) {
   const ops::OpDef* op = ops::find_op(p.domain, p.op);
   if (op != nullptr && op->cost != nullptr) flops = op->cost(p.attrs, in, out).flops;
   const double elements = out.empty() ? 0 : static_cast<double>(numel(out[0]));
-  for (const ops::PostOp& post : p.post) flops += elements * (post.kind == ops::PostOp::Kind::kProgram ? static_cast<double>(post.program.instrs.size()) : 1.0);
+  for (const ops::PostOp& post : p.post)
+    flops +=
+        elements *
+        (post.kind == ops::PostOp::Kind::kProgram ? static_cast<double>(post.program.instrs.size()) : 1.0);
   return flops;
 }
 
@@ -63,12 +66,16 @@ Engine Engine::load(const std::string& path, bool verify) {
   try {
     target = backends::Target::parse(e->target);
   } catch (const Error&) {  // a level or device that only other builds know
-    throw Error(ErrorCode::kUnsupported, "engine built for '" + e->target + "', which this hone does not know", {.stage = "load"});
+    throw Error(ErrorCode::kUnsupported,
+                "engine built for '" + e->target + "', which this hone does not know", {.stage = "load"});
   }
   const backends::Backend* backend = backends::find_backend(target.backend);
   if (backend == nullptr)
-    throw Error(ErrorCode::kUnsupported, "engine built for '" + e->target + "', this hone was built without that backend", {.stage = "load"});
-  if (const std::string why = backend->refuse(target); !why.empty()) throw Error(ErrorCode::kUnsupported, why, {.stage = "load"});
+    throw Error(ErrorCode::kUnsupported,
+                "engine built for '" + e->target + "', this hone was built without that backend",
+                {.stage = "load"});
+  if (const std::string why = backend->refuse(target); !why.empty())
+    throw Error(ErrorCode::kUnsupported, why, {.stage = "load"});
   auto loaded = std::make_shared<LoadedEngine>();
   static_cast<engine::Engine&>(*loaded) = std::move(*e);
   loaded->file = file;
@@ -80,7 +87,9 @@ bool Engine::is_engine(const std::string& path) { return engine::is_engine_file(
 
 void Engine::save(const std::string& path) const { engine::save(*impl_, path); }
 
-void Engine::append_record(const std::string& path, const std::string& json) { engine::append_record(path, json); }
+void Engine::append_record(const std::string& path, const std::string& json) {
+  engine::append_record(path, json);
+}
 
 std::string Engine::manifest(const std::string& path) { return engine::read_info(path).manifest_json; }
 
@@ -94,7 +103,8 @@ std::vector<std::string> Engine::tap_names() const {
   std::set<std::string> seen;
   for (const engine::PlanStep& s : impl_->plan.steps)
     for (engine::PlanId id : s.dsts)
-      if (id != engine::kNone && s.kind != engine::StepKind::kReorder && seen.insert(impl_->plan.values[static_cast<size_t>(id)].name).second)
+      if (id != engine::kNone && s.kind != engine::StepKind::kReorder &&
+          seen.insert(impl_->plan.values[static_cast<size_t>(id)].name).second)
         names.push_back(impl_->plan.values[static_cast<size_t>(id)].name);
   return names;
 }
@@ -143,7 +153,8 @@ EngineInfo Engine::info(const std::vector<Shape>& shapes) const {
       const auto v = static_cast<size_t>(s.srcs[k]);
       p.srcs[k].dims = bound->shapes[v];
       const engine::PlanValue& value = e.plan.values[v];
-      l.inputs.push_back({value.name, value.dtype, bound->shapes[v], ops::layout_name(value.layout), value.place == engine::Place::kConstant});
+      l.inputs.push_back({value.name, value.dtype, bound->shapes[v], ops::layout_name(value.layout),
+                          value.place == engine::Place::kConstant});
       if (s.kind == engine::StepKind::kAlias) continue;
       if (value.place == engine::Place::kConstant)
         l.weight_bytes += e.constants[static_cast<size_t>(value.constant)].bytes.nbytes();
@@ -170,7 +181,8 @@ EngineInfo Engine::info(const std::vector<Shape>& shapes) const {
     info.layers.push_back(std::move(l));
   }
   for (const engine::LedgerEntry& row : e.plan.ledger) {
-    LedgerInfo l{row.pass, row.node, row.sources, row.bytes_not_moved.eval(bound->symbols).value_or(0), row.bytes_not_moved.text()};
+    LedgerInfo l{row.pass, row.node, row.sources, row.bytes_not_moved.eval(bound->symbols).value_or(0),
+                 row.bytes_not_moved.text()};
     info.ledger_bytes += l.bytes_not_moved;
     info.ledger.push_back(std::move(l));
   }

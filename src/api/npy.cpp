@@ -19,7 +19,9 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr int64_t kMaxArrayBytes = int64_t{1} << 36;
 
-[[noreturn]] void bad(const std::string& where, const std::string& what) { throw Error(ErrorCode::kInvalidData, where + ": " + what, {.stage = "read"}); }
+[[noreturn]] void bad(const std::string& where, const std::string& what) {
+  throw Error(ErrorCode::kInvalidData, where + ": " + what, {.stage = "read"});
+}
 
 struct Header {
   DType dtype = DType::kUndefined;
@@ -44,7 +46,8 @@ std::string_view field(std::string_view dict, std::string_view key, const std::s
 }
 
 DType parse_descr(std::string_view text, const std::string& where) {
-  if (text.empty() || (text[0] != '\'' && text[0] != '"')) bad(where, "structured arrays are not supported; save a plain array");
+  if (text.empty() || (text[0] != '\'' && text[0] != '"'))
+    bad(where, "structured arrays are not supported; save a plain array");
   const size_t end = text.find(text[0], 1);
   const std::string d(text.substr(1, end == std::string_view::npos ? 0 : end - 1));
   if (d.size() < 3) bad(where, "the dtype '" + d + "' is unknown");
@@ -69,7 +72,8 @@ DType parse_descr(std::string_view text, const std::string& where) {
 }
 
 Header parse_header(const std::string& bytes, const std::string& where) {
-  if (bytes.size() < 10 || std::string_view(bytes).substr(0, kMagic.size()) != kMagic) bad(where, "not a .npy array");
+  if (bytes.size() < 10 || std::string_view(bytes).substr(0, kMagic.size()) != kMagic)
+    bad(where, "not a .npy array");
   const auto major = static_cast<unsigned char>(bytes[6]);
   if (major < 1 || major > 3) bad(where, ".npy version " + std::to_string(major) + " is unknown");
   const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(bytes[i])); };
@@ -116,7 +120,8 @@ Tensor api::parse_npy(const std::string& bytes, const std::string& where) {
     bad(where, "the shape is too large");
   }
   if (size > kMaxArrayBytes || static_cast<size_t>(size) != bytes.size() - h.data_offset)
-    bad(where, "the shape needs " + std::to_string(size) + " bytes, the file has " + std::to_string(bytes.size() - h.data_offset));
+    bad(where, "the shape needs " + std::to_string(size) + " bytes, the file has " +
+                   std::to_string(bytes.size() - h.data_offset));
   Tensor t(h.dtype, h.shape);
   const char* data = bytes.data() + h.data_offset;
   if (!h.fortran || h.shape.size() < 2) {
@@ -197,25 +202,30 @@ std::vector<NamedTensor> read_npz(const std::string& path) {
   int code = 0;
   const std::unique_ptr<zip_t, ZipCloser> zip(zip_open(path.c_str(), ZIP_RDONLY, &code));
   if (!zip) {
-    if (access(path.c_str(), R_OK) != 0) throw Error(ErrorCode::kInvalidArgument, "cannot open '" + path + "'", {.stage = "read"});
+    if (access(path.c_str(), R_OK) != 0)
+      throw Error(ErrorCode::kInvalidArgument, "cannot open '" + path + "'", {.stage = "read"});
     bad(path, "not an .npz archive (zip error " + std::to_string(code) + ")");
   }
   std::vector<NamedTensor> out;
   const zip_int64_t n = zip_get_num_entries(zip.get(), 0);
   for (zip_int64_t i = 0; i < n; ++i) {
     zip_stat_t st;
-    if (zip_stat_index(zip.get(), static_cast<zip_uint64_t>(i), 0, &st) != 0 || st.name == nullptr) bad(path, "entry " + std::to_string(i) + " is unreadable");
+    if (zip_stat_index(zip.get(), static_cast<zip_uint64_t>(i), 0, &st) != 0 || st.name == nullptr)
+      bad(path, "entry " + std::to_string(i) + " is unreadable");
     std::string name = st.name;
     const std::string where = path + ": " + name;
-    if (name.size() < 4 || name.substr(name.size() - 4) != ".npy") bad(where, "an .npz holds .npy entries only");
+    if (name.size() < 4 || name.substr(name.size() - 4) != ".npy")
+      bad(where, "an .npz holds .npy entries only");
     // A deflated entry expands at most about 1032 times; more is an archive made to exhaust memory.
-    if (st.size > static_cast<zip_uint64_t>(kMaxArrayBytes) || st.size / 1100 > st.comp_size + 1) bad(where, "the entry claims " + std::to_string(st.size) + " bytes");
+    if (st.size > static_cast<zip_uint64_t>(kMaxArrayBytes) || st.size / 1100 > st.comp_size + 1)
+      bad(where, "the entry claims " + std::to_string(st.size) + " bytes");
     zip_file_t* f = zip_fopen_index(zip.get(), static_cast<zip_uint64_t>(i), 0);
     if (f == nullptr) bad(where, "the entry cannot be opened (encrypted or of an unknown compression)");
     std::string bytes(st.size, '\0');
     const zip_int64_t got = zip_fread(f, bytes.data(), st.size);
     const int closed = zip_fclose(f);
-    if (got < 0 || static_cast<zip_uint64_t>(got) != st.size || closed != 0) bad(where, "the entry is damaged");
+    if (got < 0 || static_cast<zip_uint64_t>(got) != st.size || closed != 0)
+      bad(where, "the entry is damaged");
     out.push_back({name.substr(0, name.size() - 4), api::parse_npy(bytes, where)});
   }
   return out;
@@ -225,28 +235,34 @@ void write_npz(const std::string& path, const std::vector<NamedTensor>& arrays) 
   const std::string tmp = path + ".tmp" + std::to_string(getpid());
   int code = 0;
   zip_t* zip = zip_open(tmp.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
-  if (zip == nullptr) throw Error(ErrorCode::kInvalidArgument, "cannot write '" + path + "'", {.stage = "write"});
+  if (zip == nullptr)
+    throw Error(ErrorCode::kInvalidArgument, "cannot write '" + path + "'", {.stage = "write"});
   std::vector<std::string> held;
   held.reserve(arrays.size());
   bool ok = true;
   for (const NamedTensor& a : arrays) {
     held.push_back(npy_bytes(a.tensor));
     zip_source_t* source = zip_source_buffer(zip, held.back().data(), held.back().size(), 0);
-    const zip_int64_t index = source == nullptr ? -1 : zip_file_add(zip, (a.name + ".npy").c_str(), source, ZIP_FL_OVERWRITE | ZIP_FL_ENC_UTF_8);
+    const zip_int64_t index = source == nullptr ? -1
+                                                : zip_file_add(zip, (a.name + ".npy").c_str(), source,
+                                                               ZIP_FL_OVERWRITE | ZIP_FL_ENC_UTF_8);
     if (index < 0) {
       if (source != nullptr) zip_source_free(source);
       ok = false;
       break;
     }
     zip_set_file_compression(zip, static_cast<zip_uint64_t>(index), ZIP_CM_STORE, 0);
-    zip_file_set_mtime(zip, static_cast<zip_uint64_t>(index), 315532800, 0);  // 1980-01-01: the same arrays give the same file
+    zip_file_set_mtime(zip, static_cast<zip_uint64_t>(index), 315532800,
+                       0);  // 1980-01-01: the same arrays give the same file
   }
   if (!ok || zip_close(zip) != 0) {
     zip_discard(zip);
     std::remove(tmp.c_str());
     throw Error(ErrorCode::kDevice, "cannot write '" + path + "'", {.stage = "write"});
   }
-  if (arrays.empty()) std::ofstream(tmp, std::ios::binary) << std::string("PK\x05\x06") + std::string(18, '\0');  // libzip writes no empty archive
+  if (arrays.empty())
+    std::ofstream(tmp, std::ios::binary)
+        << std::string("PK\x05\x06") + std::string(18, '\0');  // libzip writes no empty archive
   if (std::rename(tmp.c_str(), path.c_str()) != 0) {
     std::remove(tmp.c_str());
     throw Error(ErrorCode::kDevice, "cannot write '" + path + "'", {.stage = "write"});

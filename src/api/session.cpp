@@ -17,7 +17,8 @@ namespace hone {
 namespace {
 
 /// Tensors in the order of `names`; errors list every name that is missing or unknown.
-std::vector<Tensor> by_position(const std::vector<std::string>& names, const std::vector<NamedTensor>& given) {
+std::vector<Tensor> by_position(const std::vector<std::string>& names,
+                                const std::vector<NamedTensor>& given) {
   std::vector<Tensor> out(names.size());
   std::string wrong;
   for (const NamedTensor& t : given) {
@@ -72,7 +73,8 @@ void Session::run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& o
   impl_->session->run_into(inputs, outputs, impl_->run);
 }
 
-void Session::tap(const std::vector<std::string>& names, std::function<void(const std::string&, const Tensor&)> fn) {
+void Session::tap(const std::vector<std::string>& names,
+                  std::function<void(const std::string&, const Tensor&)> fn) {
   const engine::Plan& plan = impl_->engine.impl()->plan;
   impl_->run.tap_values.clear();
   for (const std::string& name : names) {
@@ -86,12 +88,17 @@ void Session::tap(const std::vector<std::string>& names, std::function<void(cons
     if (!found) {
       std::string near;
       for (const std::string& n : impl_->engine.tap_names())
-        if (near.size() < 200 && (n.find(name) != std::string::npos || name.find(n) != std::string::npos)) near += (near.empty() ? "" : ", ") + n;
+        if (near.size() < 200 && (n.find(name) != std::string::npos || name.find(n) != std::string::npos))
+          near += (near.empty() ? "" : ", ") + n;
       throw Error(ErrorCode::kInvalidArgument,
-                  "no tensor '" + name + "' at a fused boundary" + (near.empty() ? "; hone inspect lists the names" : "; did you mean: " + near), {.stage = "run"});
+                  "no tensor '" + name + "' at a fused boundary" +
+                      (near.empty() ? "; hone inspect lists the names" : "; did you mean: " + near),
+                  {.stage = "run"});
     }
   }
-  impl_->run.tap = [&plan, fn = std::move(fn)](engine::PlanId id, const Tensor& t) { fn(plan.values[static_cast<size_t>(id)].name, t); };
+  impl_->run.tap = [&plan, fn = std::move(fn)](engine::PlanId id, const Tensor& t) {
+    fn(plan.values[static_cast<size_t>(id)].name, t);
+  };
 }
 
 void Session::profile(bool on) { impl_->run.step_ns = on ? &impl_->step_ns : nullptr; }
@@ -131,23 +138,30 @@ std::vector<NamedTensor> Reference::run(const std::vector<NamedTensor>& inputs, 
   const ir::Graph& g = *impl_->graph;
   std::vector<Tensor> outputs = ops::interpret(g, by_position(impl_->names, inputs), {.oracle = oracle});
   std::vector<NamedTensor> named;
-  for (size_t i = 0; i < outputs.size(); ++i) named.push_back({g.value(g.outputs()[i]).name, std::move(outputs[i])});
+  for (size_t i = 0; i < outputs.size(); ++i)
+    named.push_back({g.value(g.outputs()[i]).name, std::move(outputs[i])});
   return named;
 }
 
-std::vector<NamedTensor> run_reference(const std::string& model_or_engine, const std::vector<NamedTensor>& inputs, bool oracle) {
+std::vector<NamedTensor> run_reference(const std::string& model_or_engine,
+                                       const std::vector<NamedTensor>& inputs, bool oracle) {
   return Reference(model_or_engine).run(inputs, oracle);
 }
 
-std::vector<NamedTensor> random_inputs(const std::vector<TensorInfo>& inputs, const std::vector<std::pair<std::string, Shape>>& shapes, uint64_t seed) {
+std::vector<NamedTensor> random_inputs(const std::vector<TensorInfo>& inputs,
+                                       const std::vector<std::pair<std::string, Shape>>& shapes,
+                                       uint64_t seed) {
   std::vector<NamedTensor> out;
   for (size_t i = 0; i < inputs.size(); ++i) {
     Shape shape;
-    const auto it = std::find_if(shapes.begin(), shapes.end(), [&](const auto& s) { return s.first == inputs[i].name; });
+    const auto it =
+        std::find_if(shapes.begin(), shapes.end(), [&](const auto& s) { return s.first == inputs[i].name; });
     if (it != shapes.end()) {
       shape = it->second;
     } else {
-      for (const std::string& d : inputs[i].dims) shape.push_back(d.find_first_not_of("0123456789") == std::string::npos && !d.empty() ? std::stoll(d) : 1);
+      for (const std::string& d : inputs[i].dims)
+        shape.push_back(d.find_first_not_of("0123456789") == std::string::npos && !d.empty() ? std::stoll(d)
+                                                                                             : 1);
     }
     out.push_back({inputs[i].name, runtime::random_input(inputs[i].dtype, shape, seed, i)});
   }

@@ -35,7 +35,9 @@ Target Target::parse(std::string_view text) {
   t.isa = Isa::kPortable;
   if (dash != std::string_view::npos) {
     const auto isa = parse_isa(text.substr(dash + 1));
-    if (!isa) throw Error(ErrorCode::kInvalidArgument, "unknown target '" + std::string(text) + "'; targets are ref, cpu-portable, cpu-avx2, cpu-avx512");
+    if (!isa)
+      throw Error(ErrorCode::kInvalidArgument, "unknown target '" + std::string(text) +
+                                                   "'; targets are ref, cpu-portable, cpu-avx2, cpu-avx512");
     t.isa = *isa;
   } else if (t.backend == "cpu") {
     t.isa = current_isa();

@@ -23,13 +23,14 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
-  /// Tactics for a problem's operator on a target, fastest first by heuristic, `ref` last. HONE_TACTIC (a regular expression on names)
-  /// keeps only matching ones, and `ref`.
+  /// Tactics for a problem's operator on a target, fastest first by heuristic, `ref` last. HONE_TACTIC (a
+  /// regular expression on names) keeps only matching ones, and `ref`.
   virtual std::vector<const Tactic*> tactics(const Problem& problem, const Target& target) const = 0;
   virtual const Tactic* find(std::string_view tactic_name) const = 0;  ///< nullptr when unknown
   /// Rewrites constant bytes into a packing and back. Errors: kInternal for an unknown name.
   virtual Tensor pack(const std::string& packing, const Tensor& plain) const = 0;
-  virtual Tensor unpack(const std::string& packing, const Tensor& packed, DType dtype, const Shape& dims) const = 0;
+  virtual Tensor unpack(const std::string& packing, const Tensor& packed, DType dtype,
+                        const Shape& dims) const = 0;
   /// Why an engine for `target` cannot run on this machine, or empty.
   virtual std::string refuse(const Target& target) const = 0;
 };

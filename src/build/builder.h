@@ -17,8 +17,15 @@ ir::Model import_for_build(const std::string& model_path, const BuildOptions& op
 std::vector<engine::Profile> make_profiles(const ir::Graph& graph, const BuildOptions& options);
 
 /// Import to optimised graph; `ledger` gets the rewrites.
-ir::Model optimise(const std::string& model_path, const BuildOptions& options, BuildReport* report, engine::Plan* ledger);
+ir::Model optimise(const std::string& model_path, const BuildOptions& options, BuildReport* report,
+                   engine::Plan* ledger);
 
-std::shared_ptr<const engine::Engine> build_engine(const std::string& model_path, const BuildOptions& options, BuildReport* report);
+std::shared_ptr<const engine::Engine> build_engine(const std::string& model_path, const BuildOptions& options,
+                                                   BuildReport* report);
+
+/// The same graph, profiles and flags as the engine's, planned and tuned again: only tactics and what follows
+/// from them may differ.
+std::shared_ptr<const engine::Engine> retune_engine(const engine::Engine& engine, const BuildOptions& options,
+                                                    BuildReport* report);
 
 }  // namespace hone::builder

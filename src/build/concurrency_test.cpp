@@ -1,5 +1,5 @@
-// A real model: the same bits over repeated runs, for one and two threads, and from eight concurrent callers; each instruction-set level agrees
-// with the reference; the same build twice gives the same bytes.
+// A real model: the same bits over repeated runs, for one and two threads, and from eight concurrent callers;
+// each instruction-set level agrees with the reference; the same build twice gives the same bytes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,9 @@ namespace {
 
 std::string model() { return (test::source_dir() / "demo/fashion_resnet.onnx").string(); }
 
-std::vector<Tensor> images(int64_t batch) { return {runtime::random_input(DType::kF32, {batch, 1, 28, 28}, 5, 0)}; }
+std::vector<Tensor> images(int64_t batch) {
+  return {runtime::random_input(DType::kF32, {batch, 1, 28, 28}, 5, 0)};
+}
 
 bool same_bits(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && std::memcmp(a.raw(), b.raw(), static_cast<size_t>(a.nbytes())) == 0;
@@ -63,7 +65,8 @@ TEST(RealModel, EachIsaAgreesWithTheOracle) {
 }
 
 TEST(RealModel, SameInputsGiveTheSameBytes) {
-  EXPECT_EQ(engine::serialize(*build_engine(model(), {}, nullptr)), engine::serialize(*build_engine(model(), {}, nullptr)));
+  EXPECT_EQ(engine::serialize(*build_engine(model(), {}, nullptr)),
+            engine::serialize(*build_engine(model(), {}, nullptr)));
 }
 
 TEST(RealModel, BatchRowsDoNotDependOnTheirNeighbours) {
@@ -72,8 +75,10 @@ TEST(RealModel, BatchRowsDoNotDependOnTheirNeighbours) {
   const Tensor five = images(5)[0];
   const Tensor all = session.run({five})[0];
   for (int64_t i = 0; i < 5; ++i) {
-    const Tensor one = session.run({Tensor::view(DType::kF32, {1, 1, 28, 28}, five.data<float>() + i * 784)})[0];
-    for (int64_t k = 0; k < one.numel(); ++k) EXPECT_NEAR(one.at(k), all.at(i * one.numel() + k), 1e-4 * std::max(1.0, std::fabs(one.at(k))));
+    const Tensor one =
+        session.run({Tensor::view(DType::kF32, {1, 1, 28, 28}, five.data<float>() + i * 784)})[0];
+    for (int64_t k = 0; k < one.numel(); ++k)
+      EXPECT_NEAR(one.at(k), all.at(i * one.numel() + k), 1e-4 * std::max(1.0, std::fabs(one.at(k))));
   }
 }
 
@@ -83,7 +88,8 @@ TEST(RealModel, EveryRewriteSwitchedOffInTurnAgrees) {
   BuildOptions all_off;
   all_off.disable = {"*"};
   const Tensor plain = runtime::Session(build_engine(model(), all_off, nullptr)).run(inputs)[0];
-  for (int64_t k = 0; k < plain.numel(); ++k) EXPECT_NEAR(plain.at(k), expected.at(k), 1e-4 * std::max(1.0, std::fabs(expected.at(k))));
+  for (int64_t k = 0; k < plain.numel(); ++k)
+    EXPECT_NEAR(plain.at(k), expected.at(k), 1e-4 * std::max(1.0, std::fabs(expected.at(k))));
 }
 
 }  // namespace

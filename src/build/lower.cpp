@@ -34,7 +34,8 @@ ir::SymbolValues bind_symbols(const Graph& graph, const std::map<std::string, Sh
     const ir::Dims& dims = *v.type.shape;
     if (dims.size() != it->second.size())
       throw Error(ErrorCode::kInvalidArgument,
-                  "input '" + v.name + "' has rank " + std::to_string(dims.size()) + ", the shape given has rank " + std::to_string(it->second.size()),
+                  "input '" + v.name + "' has rank " + std::to_string(dims.size()) +
+                      ", the shape given has rank " + std::to_string(it->second.size()),
                   {.stage = "bind", .tensor = v.name + " " + v.type.text()});
     for (size_t i = 0; i < dims.size(); ++i) {
       const int64_t want = it->second[i];
@@ -43,13 +44,14 @@ ir::SymbolValues bind_symbols(const Graph& graph, const std::map<std::string, Sh
         const auto [at, inserted] = symbols.emplace(text, want);
         if (!inserted && at->second != want)
           throw Error(ErrorCode::kInvalidArgument,
-                      "dimension " + std::to_string(i) + " of input '" + v.name + "' is " + std::to_string(want) + ", but '" + text + "' is already " +
+                      "dimension " + std::to_string(i) + " of input '" + v.name + "' is " +
+                          std::to_string(want) + ", but '" + text + "' is already " +
                           std::to_string(at->second) + " from another input: equal symbols must be equal",
                       {.stage = "bind", .tensor = v.name + " " + v.type.text()});
       } else if (dims[i].value() != want) {
         throw Error(ErrorCode::kInvalidArgument,
-                    "dimension " + std::to_string(i) + " of input '" + v.name + "' is fixed at " + std::to_string(dims[i].value()) + ", the shape given has " +
-                        std::to_string(want),
+                    "dimension " + std::to_string(i) + " of input '" + v.name + "' is fixed at " +
+                        std::to_string(dims[i].value()) + ", the shape given has " + std::to_string(want),
                     {.stage = "bind", .tensor = v.name + " " + v.type.text()});
       }
     }
@@ -61,7 +63,8 @@ namespace {
 
 /// Operators whose output has its input's elements in the same logical row-major order.
 bool keeps_order(const Node& n) {
-  static const std::set<std::string, std::less<>> kNames = {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity"};
+  static const std::set<std::string, std::less<>> kNames = {"Reshape", "Flatten", "Squeeze", "Unsqueeze",
+                                                            "Identity"};
   return n.domain.empty() && kNames.count(n.op) > 0;
 }
 
@@ -74,7 +77,8 @@ Operand make_operand(DType dtype, Shape dims, Layout layout, bool constant = fal
   return o;
 }
 
-/// A bare f32 elementwise node as a layer whose body is that node: a pointwise program of one instruction. Nullopt when programs do not know it.
+/// A bare f32 elementwise node as a layer whose body is that node: a pointwise program of one instruction.
+/// Nullopt when programs do not know it.
 std::optional<Node> as_program(const Graph& graph, const Node& n) {
   const ops::OpDef* op = ops::find_op(n.domain, n.op);
   if (n.body || op == nullptr || !op->elementwise || n.outputs.size() != 1) return std::nullopt;
@@ -110,9 +114,9 @@ std::optional<Node> as_program(const Graph& graph, const Node& n) {
   return layer;
 }
 
-constexpr size_t kPlanCandidates = 3;   // a layer's best three go to the whole-plan timing ...
-constexpr double kPlanSlack = 1.25;     // ... unless they are far slower alone
-constexpr int64_t kMaxContents = 16;  // as ops::Operand::contents says
+constexpr size_t kPlanCandidates = 3;  // a layer's best three go to the whole-plan timing ...
+constexpr double kPlanSlack = 1.25;    // ... unless they are far slower alone
+constexpr int64_t kMaxContents = 16;   // as ops::Operand::contents says
 
 /// A precision's name in the requested/actual table.
 std::string precision_of(const Problem& p) {
@@ -126,7 +130,8 @@ class Lowering {
   Lowering(const Graph& graph, const LowerOptions& options) : graph_(graph), options_(options) {
     backend_ = backends::find_backend(options.target.backend);
     if (backend_ == nullptr)
-      throw Error(ErrorCode::kInvalidArgument, "this build has no backend '" + options.target.backend + "'", {.stage = "plan"});
+      throw Error(ErrorCode::kInvalidArgument, "this build has no backend '" + options.target.backend + "'",
+                  {.stage = "plan"});
     for (const engine::Profile& p : options.profiles) {
       std::map<std::string, Shape> shapes;
       for (const engine::ProfileRange& r : p) shapes[r.input] = r.opt;
@@ -213,7 +218,8 @@ class Lowering {
     const ir::Value& v = graph_.value(id);
     if (v.is_const()) {
       o = make_operand(v.data->dtype(), v.data->shape(), Layout::kPlain, true);
-      if ((is_integer(o.dtype) || o.dtype == DType::kBool) && v.data->numel() <= kMaxContents) o.contents = v.data->to_i64();
+      if ((is_integer(o.dtype) || o.dtype == DType::kBool) && v.data->numel() <= kMaxContents)
+        o.contents = v.data->to_i64();
       return o;
     }
     o.dtype = v.type.dtype;
@@ -242,7 +248,8 @@ class Lowering {
       if (options_.max_workspace > 0) {
         const int64_t bytes = t->prepare(c.problem)->workspace_bytes();
         if (bytes > options_.max_workspace) {
-          *reasons += "\n  " + t->name() + ": needs " + std::to_string(bytes) + " bytes of workspace, " + std::to_string(options_.max_workspace) + " are allowed";
+          *reasons += "\n  " + t->name() + ": needs " + std::to_string(bytes) + " bytes of workspace, " +
+                      std::to_string(options_.max_workspace) + " are allowed";
           continue;
         }
       }
@@ -255,7 +262,8 @@ class Lowering {
     std::string reasons;
     const std::vector<Candidate> all = candidates(wanted, &reasons);
     if (all.empty())
-      throw Error(ErrorCode::kNoTactic, "no tactic runs " + wanted.text() + reasons, {.stage = "plan", .node = node, .op = wanted.op});
+      throw Error(ErrorCode::kNoTactic, "no tactic runs " + wanted.text() + reasons,
+                  {.stage = "plan", .node = node, .op = wanted.op});
     if (log_enabled(Log::kDispatch) && !reasons.empty()) log(Log::kDispatch, wanted.text() + reasons);
     const std::vector<tune::Ranked> ranked = rank(all);
     const Candidate& best = all[ranked.front().index];
@@ -264,7 +272,8 @@ class Lowering {
     if (options_.alternatives != nullptr) {
       Alternatives alternatives;
       for (size_t k = 1; k < ranked.size() && alternatives.choices.size() + 1 < kPlanCandidates; ++k)
-        if (interchangeable(all[ranked[k].index], best) && ranked[k].timing.time_ns < kPlanSlack * ranked.front().timing.time_ns)
+        if (interchangeable(all[ranked[k].index], best) &&
+            ranked[k].timing.time_ns < kPlanSlack * ranked.front().timing.time_ns)
           alternatives.choices.push_back(as_choice(all, ranked[k]));
       pending_ = std::move(alternatives);
     }
@@ -290,11 +299,14 @@ class Lowering {
     return true;
   }
 
-  /// The tactic of a further profile bucket: among those with the first bucket's layouts and packings, since edges and weights exist once.
-  engine::TacticChoice choose_for_bucket(const Node& n, const Candidate& first, const engine::TacticChoice& first_choice, size_t bucket) {
+  /// The tactic of a further profile bucket: among those with the first bucket's layouts and packings, since
+  /// edges and weights exist once.
+  engine::TacticChoice choose_for_bucket(const Node& n, const Candidate& first,
+                                         const engine::TacticChoice& first_choice, size_t bucket) {
     Problem p = first.problem;
     const auto resize = [&](Operand& o, ValueId id) {
-      if (id != ir::kNoValue && !graph_.value(id).is_const()) o.dims = *shape_of(graph_.value(id).type, bucket);
+      if (id != ir::kNoValue && !graph_.value(id).is_const())
+        o.dims = *shape_of(graph_.value(id).type, bucket);
     };
     for (size_t k = 0; k < p.srcs.size(); ++k) resize(p.srcs[k], n.inputs[k]);
     for (size_t k = 0; k < p.dsts.size(); ++k) resize(p.dsts[k], n.outputs[k]);
@@ -350,7 +362,8 @@ class Lowering {
       }
       reasons += "\n  " + t->name() + ": " + s.reason;
     }
-    throw Error(ErrorCode::kNoTactic, "no tactic runs " + p.text() + reasons, {.stage = "plan", .node = node, .op = p.op});
+    throw Error(ErrorCode::kNoTactic, "no tactic runs " + p.text() + reasons,
+                {.stage = "plan", .node = node, .op = p.op});
   }
 
   /// Both layouts put every element at the same place, whatever the symbols turn out to be.
@@ -365,7 +378,8 @@ class Lowering {
   void lower_node(const Node& n, int32_t index) {
     bool host = n.num_captures > 0;
     for (const auto& [name, attr] : n.attrs)
-      host |= std::holds_alternative<std::shared_ptr<Graph>>(attr) || std::holds_alternative<std::vector<std::shared_ptr<Graph>>>(attr);
+      host |= std::holds_alternative<std::shared_ptr<Graph>>(attr) ||
+              std::holds_alternative<std::vector<std::shared_ptr<Graph>>>(attr);
     for (ValueId id : n.outputs)
       if (id != ir::kNoValue) host |= dynamic(id);
     for (ValueId id : n.inputs)
@@ -390,7 +404,9 @@ class Lowering {
     s.problem.domain = n.domain;
     s.problem.op = n.op;
     for (const auto& [name, attr] : n.attrs)
-      if (!std::holds_alternative<std::shared_ptr<Graph>>(attr) && !std::holds_alternative<std::vector<std::shared_ptr<Graph>>>(attr)) s.problem.attrs.emplace(name, attr);
+      if (!std::holds_alternative<std::shared_ptr<Graph>>(attr) &&
+          !std::holds_alternative<std::vector<std::shared_ptr<Graph>>>(attr))
+        s.problem.attrs.emplace(name, attr);
     for (ValueId id : n.inputs) {
       if (id == ir::kNoValue) {
         s.problem.srcs.push_back({});
@@ -412,7 +428,8 @@ class Lowering {
         continue;
       }
       const ir::Value& v = graph_.value(id);
-      const PlanId p = add_value(v.name, v.type, Layout::kPlain, dynamic(id) ? Place::kDynamic : Place::kArena);
+      const PlanId p =
+          add_value(v.name, v.type, Layout::kPlain, dynamic(id) ? Place::kDynamic : Place::kArena);
       by_layout_[{id, Layout::kPlain}] = p;
       s.dsts.push_back(p);
       Operand o;
@@ -480,8 +497,10 @@ class Lowering {
     return true;
   }
 
-  /// Does transposing by `perm` from layout `from` into layout `to` leave every byte where it is? Dimensions of extent 1 do not count.
-  static bool moves_nothing(const ir::TypeInfo& in, Layout from, const std::vector<int64_t>& perm, Layout to) {
+  /// Does transposing by `perm` from layout `from` into layout `to` leave every byte where it is? Dimensions
+  /// of extent 1 do not count.
+  static bool moves_nothing(const ir::TypeInfo& in, Layout from, const std::vector<int64_t>& perm,
+                            Layout to) {
     const int rank = in.rank();
     const auto extent_one = [&](int d) { return (*in.shape)[static_cast<size_t>(d)] == ir::Dim(1); };
     std::vector<int> a, b;  // source dimensions in memory order
@@ -497,9 +516,11 @@ class Lowering {
   void lower_tactic(const Node& given) {
     PlanStep s;
     describe(s, given);
-    const std::optional<Node> program = options_.target.backend == "ref" ? std::nullopt : as_program(graph_, given);
+    const std::optional<Node> program =
+        options_.target.backend == "ref" ? std::nullopt : as_program(graph_, given);
     const Node& n = program ? *program : given;
-    const Problem wanted = ops::derive_problem(graph_, n, [this](const Graph&, ValueId id) { return operand(id); });
+    const Problem wanted =
+        ops::derive_problem(graph_, n, [this](const Graph&, ValueId id) { return operand(id); });
     engine::TacticChoice choice;
     const Candidate c = choose(wanted, n.name, &choice);
     s.problem = c.problem;
@@ -570,7 +591,8 @@ class Lowering {
   }
 
   bool aliased(PlanId id) const {
-    return std::any_of(e_.plan.values.begin(), e_.plan.values.end(), [id](const PlanValue& v) { return v.alias_of == id; });
+    return std::any_of(e_.plan.values.begin(), e_.plan.values.end(),
+                       [id](const PlanValue& v) { return v.alias_of == id; });
   }
 
   /// Inputs, constants, aliases and repeated outputs reach the caller by a copy step.
@@ -627,6 +649,8 @@ class Lowering {
 
 }  // namespace
 
-engine::Engine lower(const Graph& graph, const LowerOptions& options) { return Lowering(graph, options).run(); }
+engine::Engine lower(const Graph& graph, const LowerOptions& options) {
+  return Lowering(graph, options).run();
+}
 
 }  // namespace hone::builder

@@ -43,7 +43,8 @@ std::shared_ptr<const engine::Engine> round_trip(engine::Engine e) {
 }
 
 /// Lowers, writes, loads, runs and compares with the interpreter, at each of the given input shapes.
-void check(const std::string& text, const std::vector<std::vector<Shape>>& shapes, const std::string& target = "cpu", double limit = 1e-5) {
+void check(const std::string& text, const std::vector<std::vector<Shape>>& shapes,
+           const std::string& target = "cpu", double limit = 1e-5) {
   const auto g = graph_of(text);
   LowerOptions options;
   options.target = backends::Target::parse(target);
@@ -53,11 +54,13 @@ void check(const std::string& text, const std::vector<std::vector<Shape>>& shape
   runtime::Session session(e);
   for (const auto& at : shapes) {
     std::vector<Tensor> inputs;
-    for (size_t i = 0; i < at.size(); ++i) inputs.push_back(runtime::random_input(g->value(g->inputs()[i]).type.dtype, at[i], 3, i));
+    for (size_t i = 0; i < at.size(); ++i)
+      inputs.push_back(runtime::random_input(g->value(g->inputs()[i]).type.dtype, at[i], 3, i));
     const std::vector<Tensor> expected = ops::interpret(*g, inputs, {.oracle = true});
     const std::vector<Tensor> got = session.run(inputs);
     ASSERT_EQ(got.size(), expected.size());
-    for (size_t k = 0; k < got.size(); ++k) EXPECT_EQ(e->plan.values[static_cast<size_t>(e->plan.outputs[k])].name, g->value(g->outputs()[k]).name);
+    for (size_t k = 0; k < got.size(); ++k)
+      EXPECT_EQ(e->plan.values[static_cast<size_t>(e->plan.outputs[k])].name, g->value(g->outputs()[k]).name);
     for (size_t k = 0; k < got.size(); ++k) {
       ASSERT_EQ(got[k].shape(), expected[k].shape());
       double num = 0, den = 0;
@@ -85,7 +88,8 @@ std::string weights(const std::string& name, const Shape& shape, int seed) {
 class Targets : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Targets, ConvBiasReluPoolFlattenGemm) {
-  const std::string text = "graph \"net\" (%x: f32[N,3,9,11]) {\n" + weights("w", {8, 3, 3, 3}, 1) + weights("b", {8}, 2) + weights("fc", {5, 8}, 3) +
+  const std::string text = "graph \"net\" (%x: f32[N,3,9,11]) {\n" + weights("w", {8, 3, 3, 3}, 1) +
+                           weights("b", {8}, 2) + weights("fc", {5, 8}, 3) +
                            R"(%y: f32[N,8,5,6] = Conv(%x, %w, %b) {pads = [1, 1, 1, 1], strides = [2, 2]} "c"
   %z: f32[N,8,5,6] = Relu(%y) "r"
   %p: f32[N,8,1,1] = GlobalAveragePool(%z) "p"
@@ -97,7 +101,8 @@ TEST_P(Targets, ConvBiasReluPoolFlattenGemm) {
 }
 
 TEST_P(Targets, MatMulBroadcastSoftmaxTranspose) {
-  const std::string text = "graph \"net\" (%q: f32[B,S,12], %k: f32[B,S,12]) {\n" + weights("w", {12, 12}, 4) +
+  const std::string text = "graph \"net\" (%q: f32[B,S,12], %k: f32[B,S,12]) {\n" +
+                           weights("w", {12, 12}, 4) +
                            R"(%a = MatMul(%q, %w) "a"
   %t = Transpose(%k) {perm = [0, 2, 1]} "t"
   %s = MatMul(%a, %t) "s"
@@ -110,7 +115,8 @@ TEST_P(Targets, MatMulBroadcastSoftmaxTranspose) {
 }
 
 TEST_P(Targets, ChannelsLastTransposeMovesNothing) {
-  const std::string text = "graph \"net\" (%x: f32[1,4,6,5]) {\n" + weights("w", {8, 4, 1, 1}, 5) + weights("m", {8, 8}, 6) +
+  const std::string text = "graph \"net\" (%x: f32[1,4,6,5]) {\n" + weights("w", {8, 4, 1, 1}, 5) +
+                           weights("m", {8, 8}, 6) +
                            R"(%y = Conv(%x, %w) "c"
   %t = Transpose(%y) {perm = [0, 2, 3, 1]} "t"
   %o = MatMul(%t, %m) "o"
@@ -122,7 +128,8 @@ TEST_P(Targets, ChannelsLastTransposeMovesNothing) {
 }
 
 TEST_P(Targets, OutputOfAConvolutionIsPlainAndKeepsItsName) {
-  const std::string text = "graph \"net\" (%x: f32[1,4,6,5]) {\n" + weights("w", {8, 4, 1, 1}, 5) + R"(%y = Conv(%x, %w) "c"
+  const std::string text =
+      "graph \"net\" (%x: f32[1,4,6,5]) {\n" + weights("w", {8, 4, 1, 1}, 5) + R"(%y = Conv(%x, %w) "c"
   %z = Relu(%y) "r"
   return %z, %y
 })";
@@ -173,7 +180,8 @@ TEST(Lower, EqualSymbolsMustBeEqualAtRunTime) {
 }
 
 engine::Engine small_engine() {
-  const auto g = graph_of("graph \"net\" (%x: f32[N,3,5,5]) {\n" + weights("w", {4, 3, 3, 3}, 1) + R"(%y = Conv(%x, %w) "c"
+  const auto g = graph_of("graph \"net\" (%x: f32[N,3,5,5]) {\n" + weights("w", {4, 3, 3, 3}, 1) +
+                          R"(%y = Conv(%x, %w) "c"
   %z = Relu(%y) "r"
   return %z
 })");

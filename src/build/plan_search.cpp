@@ -20,7 +20,9 @@ using Clock = std::chrono::steady_clock;
 constexpr int kRounds = 9;
 constexpr double kGain = 0.99;
 
-double ms_since(Clock::time_point t) { return std::chrono::duration<double, std::milli>(Clock::now() - t).count(); }
+double ms_since(Clock::time_point t) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - t).count();
+}
 
 /// Steps of one problem with the alternatives that all of them share.
 struct Group {
@@ -43,7 +45,8 @@ std::vector<Group> group(const engine::Engine& e, const std::vector<Alternatives
     g.problem = problem;
     out.push_back(std::move(g));
   }
-  std::stable_sort(out.begin(), out.end(), [](const Group& a, const Group& b) { return a.time_ns > b.time_ns; });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Group& a, const Group& b) { return a.time_ns > b.time_ns; });
   return out;
 }
 
@@ -52,14 +55,17 @@ std::string plan_key(const engine::Engine& e) {
   std::string all;
   for (const engine::PlanStep& s : e.plan.steps) all += s.problem.text() + '\n';
   char text[32];
-  std::snprintf(text, sizeof text, "plan %016llx", static_cast<unsigned long long>(XXH3_64bits(all.data(), all.size())));
+  std::snprintf(text, sizeof text, "plan %016llx",
+                static_cast<unsigned long long>(XXH3_64bits(all.data(), all.size())));
   return text;
 }
 
-/// Names of the first bucket's tactics at the steps that have alternatives, joined: what a cache entry stores as its tactic.
+/// Names of the first bucket's tactics at the steps that have alternatives, joined: what a cache entry stores
+/// as its tactic.
 std::string chosen(const engine::Engine& e, const std::vector<Group>& groups) {
   std::string out;
-  for (const Group& g : groups) out += (out.empty() ? "" : " ") + e.plan.steps[g.steps.front()].choices.front().tactic;
+  for (const Group& g : groups)
+    out += (out.empty() ? "" : " ") + e.plan.steps[g.steps.front()].choices.front().tactic;
   return out;
 }
 
@@ -69,8 +75,8 @@ void apply(engine::Engine& e, const Group& g, const engine::TacticChoice& choice
 
 }  // namespace
 
-int search_plan(const std::shared_ptr<engine::Engine>& engine, const std::vector<Alternatives>& alternatives, const PlanSearchOptions& options,
-                tune::TimingCache* cache) {
+int search_plan(const std::shared_ptr<engine::Engine>& engine, const std::vector<Alternatives>& alternatives,
+                const PlanSearchOptions& options, tune::TimingCache* cache) {
   engine::Engine& e = *engine;
   const std::vector<Group> groups = group(e, alternatives);
   if (groups.empty()) return 0;
@@ -95,7 +101,8 @@ int search_plan(const std::shared_ptr<engine::Engine>& engine, const std::vector
 
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < e.plan.inputs.size(); ++i)
-    inputs.push_back(runtime::random_input(e.plan.values[static_cast<size_t>(e.plan.inputs[i])].dtype, e.plan.profiles.front()[i].opt, 1, i));
+    inputs.push_back(runtime::random_input(e.plan.values[static_cast<size_t>(e.plan.inputs[i])].dtype,
+                                           e.plan.profiles.front()[i].opt, 1, i));
   const auto time = [&](runtime::Session& session, std::vector<Tensor>& outputs) {
     const Clock::time_point start = Clock::now();
     session.run_into(inputs, outputs);
@@ -131,7 +138,8 @@ int search_plan(const std::shared_ptr<engine::Engine>& engine, const std::vector
       const double now = median(current_ms), then = median(other_ms);
       best_ms = std::min(now, then);
       if (log_enabled(Log::kTune))
-        log(Log::kTune, "plan with " + choice.tactic + ": " + std::to_string(then) + " ms against " + std::to_string(now) + " with " + before.tactic + ": " + g.problem);
+        log(Log::kTune, "plan with " + choice.tactic + ": " + std::to_string(then) + " ms against " +
+                            std::to_string(now) + " with " + before.tactic + ": " + g.problem);
       if (then < kGain * now)
         changed += static_cast<int>(g.steps.size());
       else

@@ -1,7 +1,9 @@
-// What an engine is, in memory: the plan, its constants and the optimised graph. format.h writes and reads it as one file.
+// What an engine is, in memory: the plan, its constants and the optimised graph. format.h writes and reads it
+// as one file.
 //
-// The plan is a list of steps over values. Everything whose size depends on the input shapes is a formula over symbols (ir::Dim); binding an
-// engine to input shapes evaluates them once per distinct shape set and caches the result (runtime/session.h).
+// The plan is a list of steps over values. Everything whose size depends on the input shapes is a formula
+// over symbols (ir::Dim); binding an engine to input shapes evaluates them once per distinct shape set and
+// caches the result (runtime/session.h).
 #pragma once
 
 #include <cstdint>
@@ -29,12 +31,13 @@ enum class Place : uint8_t {
 };
 
 struct PlanValue {
-  std::string name;         ///< tensor name in the model, or derived: `conv1_out@nhwc`
+  std::string name;  ///< tensor name in the model, or derived: `conv1_out@nhwc`
   DType dtype = DType::kUndefined;
-  ir::Dims dims;            ///< logical, in ONNX order
+  ir::Dims dims;  ///< logical, in ONNX order
   ops::Layout layout = ops::Layout::kPlain;
   Place place = Place::kArena;
-  PlanId alias_of = kNone;  ///< shares the bytes of another value (Reshape, zero-copy transpose); chains are resolved at build
+  PlanId alias_of = kNone;  ///< shares the bytes of another value (Reshape, zero-copy transpose); chains are
+                            ///< resolved at build
   int32_t constant = -1;    ///< index into Engine::constants
 };
 
@@ -48,21 +51,22 @@ enum class StepKind : uint8_t {
 /// Choice among tactics for one optimization-profile bucket.
 struct TacticChoice {
   std::string tactic;
-  double time_ns = 0;    ///< as measured by the tuner, 0 when untimed
-  double error = -1;     ///< relative L2 against the oracle on the tuner's inputs, -1 when not measured
+  double time_ns = 0;  ///< as measured by the tuner, 0 when untimed
+  double error = -1;   ///< relative L2 against the oracle on the tuner's inputs, -1 when not measured
 };
 
 struct PlanStep {
   StepKind kind = StepKind::kTactic;
-  std::string name;                   ///< of the IR node
-  ops::Problem problem;               ///< operand dims are those of the first bucket's opt shapes; replaced when shapes are bound
+  std::string name;  ///< of the IR node
+  ops::Problem
+      problem;  ///< operand dims are those of the first bucket's opt shapes; replaced when shapes are bound
   std::vector<PlanId> srcs, dsts;     ///< follow the problem's operands; kNone for absent ones
   std::vector<TacticChoice> choices;  ///< one a bucket
   std::string requested, actual;      ///< precision asked for and run ("f32")
-  std::string reason;                 ///< why they differ or why this is a fallback, from one list of codes; empty otherwise
-  std::vector<std::string> sources;   ///< model nodes it stands for
+  std::string reason;  ///< why they differ or why this is a fallback, from one list of codes; empty otherwise
+  std::vector<std::string> sources;  ///< model nodes it stands for
   std::vector<std::string> passes;
-  int32_t host_node = -1;             ///< kHostOp: index into the optimised graph's nodes
+  int32_t host_node = -1;  ///< kHostOp: index into the optimised graph's nodes
 };
 
 struct Constant {
@@ -91,9 +95,10 @@ struct Plan {
   std::vector<PlanValue> values;
   std::vector<PlanStep> steps;
   std::vector<PlanId> inputs, outputs;
-  std::vector<Profile> profiles;      ///< at least one
+  std::vector<Profile> profiles;  ///< at least one
   std::vector<LedgerEntry> ledger;
-  ir::Dim unfused_traffic_bytes;      ///< activation bytes of the imported graph: every tensor written once and read by each reader
+  ir::Dim unfused_traffic_bytes;  ///< activation bytes of the imported graph: every tensor written once and
+                                  ///< read by each reader
 };
 
 struct Engine {
@@ -102,17 +107,17 @@ struct Engine {
   Engine(Engine&&) = default;
   Engine& operator=(Engine&&) = default;
 
-  std::string target;                 ///< backends::Target text: "cpu-avx512", "ref"
+  std::string target;  ///< backends::Target text: "cpu-avx512", "ref"
   Plan plan;
   std::vector<Constant> constants;
-  std::string graph_text;             ///< the optimised graph (ir::print); external constant N is constants[N], unpacked
-  std::string options_json;           ///< flags that shaped the build, canonical JSON
-  std::string model_hash;             ///< XXH3-128 of the model file, hex
-  bool timed = false;                 ///< tactics were measured, not guessed
+  std::string graph_text;  ///< the optimised graph (ir::print); external constant N is constants[N], unpacked
+  std::string options_json;  ///< flags that shaped the build, canonical JSON
+  std::string model_hash;    ///< XXH3-128 of the model file, hex
+  bool timed = false;        ///< tactics were measured, not guessed
 };
 
-/// Structural soundness of a plan: ids in range, values defined before use, aliases resolved and typed, problems match their operands, profiles name
-/// inputs. Empty when sound. Run on every load.
+/// Structural soundness of a plan: ids in range, values defined before use, aliases resolved and typed,
+/// problems match their operands, profiles name inputs. Empty when sound. Run on every load.
 std::string check_plan(const Engine& engine);
 
 }  // namespace hone::engine

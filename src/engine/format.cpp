@@ -22,7 +22,8 @@ constexpr uint64_t kWeightAlign = 4096;  // sections can be mapped page by page
 constexpr uint64_t kBlobAlign = 64;      // each constant: one cache line
 constexpr uint64_t kMaxSectionBytes = uint64_t{1} << 44;
 
-/// Fixed-size header, little endian, at offset 0. Sections lie in this order without overlap; records follow the body.
+/// Fixed-size header, little endian, at offset 0. Sections lie in this order without overlap; records follow
+/// the body.
 struct Header {
   char magic[8];
   uint32_t format_version;
@@ -31,30 +32,32 @@ struct Header {
   uint64_t plan_offset, plan_bytes;
   uint64_t graph_offset, graph_bytes;
   uint64_t weights_offset, weights_bytes;
-  uint64_t body_bytes;     // header + sections
-  uint64_t meta_hash;      // XXH3-64 of manifest, plan, graph
-  uint64_t body_hash[2];   // XXH3-128 (low, high) of everything after the header up to body_bytes
-  uint64_t reserved;       // 0
-  uint64_t header_hash;    // XXH3-64 of the bytes before this field
+  uint64_t body_bytes;    // header + sections
+  uint64_t meta_hash;     // XXH3-64 of manifest, plan, graph
+  uint64_t body_hash[2];  // XXH3-128 (low, high) of everything after the header up to body_bytes
+  uint64_t reserved;      // 0
+  uint64_t header_hash;   // XXH3-64 of the bytes before this field
 };
 static_assert(sizeof(Header) == 128);
 
 [[noreturn]] void corrupt(const std::string& what) {
-  throw Error(ErrorCode::kCorruptEngine, what + "; the file is damaged or was not written by Hone: build it again", {.stage = "load"});
+  throw Error(ErrorCode::kCorruptEngine,
+              what + "; the file is damaged or was not written by Hone: build it again", {.stage = "load"});
 }
 
 uint64_t align_up(uint64_t n, uint64_t a) { return (n + a - 1) / a * a; }
 
 std::string hex128(uint64_t low, uint64_t high) {
   char text[33];
-  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(high), static_cast<unsigned long long>(low));
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(high),
+                static_cast<unsigned long long>(low));
   return text;
 }
 
 // --- writing ---
 
-flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> strings(flatbuffers::FlatBufferBuilder& b,
-                                                                                           const std::vector<std::string>& v) {
+flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> strings(
+    flatbuffers::FlatBufferBuilder& b, const std::vector<std::string>& v) {
   return b.CreateVectorOfStrings(v);
 }
 
@@ -66,32 +69,37 @@ std::string plan_bytes(const Engine& e, const std::vector<uint64_t>& offsets) {
     for (const ir::Dim& d : v.dims) dims.push_back(d.text());
     const auto name = b.CreateString(v.name);
     const auto dim_texts = strings(b, dims);
-    values.push_back(fb::CreateValue(b, name, static_cast<uint8_t>(v.dtype), dim_texts, static_cast<uint8_t>(v.layout),
-                                     static_cast<uint8_t>(v.place), v.alias_of, v.constant));
+    values.push_back(fb::CreateValue(b, name, static_cast<uint8_t>(v.dtype), dim_texts,
+                                     static_cast<uint8_t>(v.layout), static_cast<uint8_t>(v.place),
+                                     v.alias_of, v.constant));
   }
   std::vector<flatbuffers::Offset<fb::Step>> steps;
   for (const PlanStep& s : e.plan.steps) {
     std::vector<flatbuffers::Offset<fb::Choice>> choices;
-    for (const TacticChoice& c : s.choices) choices.push_back(fb::CreateChoiceDirect(b, c.tactic.c_str(), c.time_ns, c.error));
+    for (const TacticChoice& c : s.choices)
+      choices.push_back(fb::CreateChoiceDirect(b, c.tactic.c_str(), c.time_ns, c.error));
     const auto choice_vec = b.CreateVector(choices);
     const auto name = b.CreateString(s.name), problem = b.CreateString(s.problem.text());
     const auto srcs = b.CreateVector(s.srcs), dsts = b.CreateVector(s.dsts);
-    const auto requested = b.CreateString(s.requested), actual = b.CreateString(s.actual), reason = b.CreateString(s.reason);
+    const auto requested = b.CreateString(s.requested), actual = b.CreateString(s.actual),
+               reason = b.CreateString(s.reason);
     const auto sources = strings(b, s.sources), passes = strings(b, s.passes);
-    steps.push_back(fb::CreateStep(b, static_cast<uint8_t>(s.kind), name, problem, srcs, dsts, choice_vec, requested, actual, reason,
-                                   sources, passes, s.host_node));
+    steps.push_back(fb::CreateStep(b, static_cast<uint8_t>(s.kind), name, problem, srcs, dsts, choice_vec,
+                                   requested, actual, reason, sources, passes, s.host_node));
   }
   std::vector<flatbuffers::Offset<fb::Profile>> profiles;
   for (const Profile& p : e.plan.profiles) {
     std::vector<flatbuffers::Offset<fb::Range>> ranges;
-    for (const ProfileRange& r : p) ranges.push_back(fb::CreateRangeDirect(b, r.input.c_str(), &r.min, &r.opt, &r.max));
+    for (const ProfileRange& r : p)
+      ranges.push_back(fb::CreateRangeDirect(b, r.input.c_str(), &r.min, &r.opt, &r.max));
     profiles.push_back(fb::CreateProfileDirect(b, &ranges));
   }
   std::vector<flatbuffers::Offset<fb::Constant>> constants;
   for (size_t i = 0; i < e.constants.size(); ++i) {
     const Constant& c = e.constants[i];
-    constants.push_back(fb::CreateConstantDirect(b, c.name.c_str(), static_cast<uint8_t>(c.dtype), &c.dims, c.packing.c_str(),
-                                                 static_cast<uint8_t>(c.bytes.dtype()), &c.bytes.shape(), offsets[i]));
+    constants.push_back(fb::CreateConstantDirect(b, c.name.c_str(), static_cast<uint8_t>(c.dtype), &c.dims,
+                                                 c.packing.c_str(), static_cast<uint8_t>(c.bytes.dtype()),
+                                                 &c.bytes.shape(), offsets[i]));
   }
   std::vector<flatbuffers::Offset<fb::Ledger>> ledger;
   for (const LedgerEntry& l : e.plan.ledger) {
@@ -100,9 +108,9 @@ std::string plan_bytes(const Engine& e, const std::vector<uint64_t>& offsets) {
     const auto bytes = b.CreateString(l.bytes_not_moved.text());
     ledger.push_back(fb::CreateLedger(b, pass, node, sources, bytes));
   }
-  b.Finish(fb::CreatePlanDirect(b, &values, &steps, &e.plan.inputs, &e.plan.outputs, &profiles, &constants, &ledger,
-                                e.plan.unfused_traffic_bytes.text().c_str(), e.target.c_str(), e.options_json.c_str(),
-                                e.model_hash.c_str(), e.timed));
+  b.Finish(fb::CreatePlanDirect(b, &values, &steps, &e.plan.inputs, &e.plan.outputs, &profiles, &constants,
+                                &ledger, e.plan.unfused_traffic_bytes.text().c_str(), e.target.c_str(),
+                                e.options_json.c_str(), e.model_hash.c_str(), e.timed));
   return std::string(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
 }
 
@@ -130,8 +138,10 @@ std::string manifest(const Engine& e) {
   m += ",\"model_hash\":";
   json_string(m, e.model_hash);
   m += std::string(",\"tactics\":") + (e.timed ? "\"timed\"" : "\"untimed\"");
-  m += ",\"steps\":" + std::to_string(e.plan.steps.size()) + ",\"constants\":" + std::to_string(e.constants.size());
-  for (const auto& [key, ids] : {std::pair{"inputs", &e.plan.inputs}, std::pair{"outputs", &e.plan.outputs}}) {
+  m += ",\"steps\":" + std::to_string(e.plan.steps.size()) +
+       ",\"constants\":" + std::to_string(e.constants.size());
+  for (const auto& [key, ids] :
+       {std::pair{"inputs", &e.plan.inputs}, std::pair{"outputs", &e.plan.outputs}}) {
     m += std::string(",\"") + key + "\":[";
     for (size_t i = 0; i < ids->size(); ++i) {
       const PlanValue& v = e.plan.values[static_cast<size_t>((*ids)[i])];
@@ -171,7 +181,8 @@ std::vector<T> vec(const flatbuffers::Vector<T>* v) {
   return v == nullptr ? std::vector<T>() : std::vector<T>(v->begin(), v->end());
 }
 
-void read_plan(const fb::Plan& p, const uint8_t* weights, uint64_t weights_bytes, const std::shared_ptr<const void>& owner, Engine& e) {
+void read_plan(const fb::Plan& p, const uint8_t* weights, uint64_t weights_bytes,
+               const std::shared_ptr<const void>& owner, Engine& e) {
   const uint8_t max_dtype = static_cast<uint8_t>(DType::kI2);
   if (p.values())
     for (const fb::Value* v : *p.values()) {
@@ -194,7 +205,8 @@ void read_plan(const fb::Plan& p, const uint8_t* weights, uint64_t weights_bytes
       out.srcs = vec(s->srcs());
       out.dsts = vec(s->dsts());
       if (s->choices())
-        for (const fb::Choice* c : *s->choices()) out.choices.push_back({str(c->tactic()), c->time_ns(), c->error()});
+        for (const fb::Choice* c : *s->choices())
+          out.choices.push_back({str(c->tactic()), c->time_ns(), c->error()});
       out.requested = str(s->requested());
       out.actual = str(s->actual());
       out.reason = str(s->reason());
@@ -209,7 +221,8 @@ void read_plan(const fb::Plan& p, const uint8_t* weights, uint64_t weights_bytes
     for (const fb::Profile* pr : *p.profiles()) {
       Profile out;
       if (pr->ranges())
-        for (const fb::Range* r : *pr->ranges()) out.push_back({str(r->input()), vec(r->min()), vec(r->opt()), vec(r->max())});
+        for (const fb::Range* r : *pr->ranges())
+          out.push_back({str(r->input()), vec(r->min()), vec(r->opt()), vec(r->max())});
       e.plan.profiles.push_back(std::move(out));
     }
   if (p.constants())
@@ -222,14 +235,16 @@ void read_plan(const fb::Plan& p, const uint8_t* weights, uint64_t weights_bytes
       const DType stored = checked_enum<DType>(c->stored_dtype(), max_dtype, "a constant's stored dtype");
       Shape dims = vec(c->stored_dims());
       const int64_t bytes = dtype_bytes(stored, numel(dims));
-      if (c->offset() % kBlobAlign != 0 || c->offset() > weights_bytes || static_cast<uint64_t>(bytes) > weights_bytes - c->offset())
+      if (c->offset() % kBlobAlign != 0 || c->offset() > weights_bytes ||
+          static_cast<uint64_t>(bytes) > weights_bytes - c->offset())
         corrupt("constant '" + out.name + "' lies outside the weights section");
       out.bytes = Tensor::view(stored, std::move(dims), weights + c->offset(), owner);
       e.constants.push_back(std::move(out));
     }
   if (p.ledger())
     for (const fb::Ledger* l : *p.ledger())
-      e.plan.ledger.push_back({str(l->pass()), str(l->node()), strs(l->sources()), ir::Dim::parse(str(l->bytes_not_moved()))});
+      e.plan.ledger.push_back(
+          {str(l->pass()), str(l->node()), strs(l->sources()), ir::Dim::parse(str(l->bytes_not_moved()))});
   e.plan.unfused_traffic_bytes = ir::Dim::parse(str(p.unfused_traffic_bytes()));
   e.target = str(p.target());
   e.options_json = str(p.options_json());
@@ -247,7 +262,9 @@ struct Mapping {
 
 std::shared_ptr<Mapping> map_file(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw Error(ErrorCode::kInvalidArgument, "cannot open '" + path + "': " + std::strerror(errno), {.stage = "load"});
+  if (fd < 0)
+    throw Error(ErrorCode::kInvalidArgument, "cannot open '" + path + "': " + std::strerror(errno),
+                {.stage = "load"});
   struct stat st = {};
   if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
     close(fd);
@@ -264,7 +281,8 @@ std::shared_ptr<Mapping> map_file(const std::string& path) {
 
 Header checked_header(const uint8_t* p, size_t bytes) {
   Header h = {};
-  if (bytes < sizeof h) corrupt("the file is shorter than its header (" + std::to_string(bytes) + " of 128 bytes)");
+  if (bytes < sizeof h)
+    corrupt("the file is shorter than its header (" + std::to_string(bytes) + " of 128 bytes)");
   std::memcpy(&h, p, sizeof h);
   if (std::memcmp(h.magic, kMagic, sizeof kMagic) != 0) corrupt("no engine magic at the start");
   if (h.format_version != static_cast<uint32_t>(kEngineFormatVersion))
@@ -272,13 +290,16 @@ Header checked_header(const uint8_t* p, size_t bytes) {
                 "engine format built for version " + std::to_string(h.format_version) + ", found version " +
                     std::to_string(kEngineFormatVersion) + ": rebuild the engine with this hone",
                 {.stage = "load"});
-  if (XXH3_64bits(&h, offsetof(Header, header_hash)) != h.header_hash) corrupt("the header's checksum does not match");
+  if (XXH3_64bits(&h, offsetof(Header, header_hash)) != h.header_hash)
+    corrupt("the header's checksum does not match");
   if (h.header_bytes != sizeof h) corrupt("the header has the wrong length");
   if (h.body_bytes > bytes)
-    corrupt("the file is truncated: " + std::to_string(bytes) + " of " + std::to_string(h.body_bytes) + " bytes");
+    corrupt("the file is truncated: " + std::to_string(bytes) + " of " + std::to_string(h.body_bytes) +
+            " bytes");
   uint64_t end = sizeof h;
-  for (const auto& [offset, size] : {std::pair{h.manifest_offset, h.manifest_bytes}, std::pair{h.plan_offset, h.plan_bytes},
-                                     std::pair{h.graph_offset, h.graph_bytes}, std::pair{h.weights_offset, h.weights_bytes}}) {
+  for (const auto& [offset, size] :
+       {std::pair{h.manifest_offset, h.manifest_bytes}, std::pair{h.plan_offset, h.plan_bytes},
+        std::pair{h.graph_offset, h.graph_bytes}, std::pair{h.weights_offset, h.weights_bytes}}) {
     if (size > kMaxSectionBytes || offset < end || offset > h.body_bytes || size > h.body_bytes - offset)
       corrupt("a section lies outside the file");
     end = offset + size;
@@ -331,7 +352,9 @@ void save(const Engine& engine, const std::string& path) {
   const std::string bytes = serialize(engine);
   const std::string tmp = path + ".tmp" + std::to_string(getpid());
   FILE* f = std::fopen(tmp.c_str(), "wb");
-  if (f == nullptr) throw Error(ErrorCode::kInvalidArgument, "cannot write '" + path + "': " + std::strerror(errno), {.stage = "save"});
+  if (f == nullptr)
+    throw Error(ErrorCode::kInvalidArgument, "cannot write '" + path + "': " + std::strerror(errno),
+                {.stage = "save"});
   const bool ok = std::fwrite(bytes.data(), 1, bytes.size(), f) == bytes.size();
   const bool closed = std::fclose(f) == 0;
   if (!ok || !closed || std::rename(tmp.c_str(), path.c_str()) != 0) {
@@ -341,14 +364,16 @@ void save(const Engine& engine, const std::string& path) {
   }
 }
 
-std::unique_ptr<Engine> load_bytes(const void* data, size_t bytes, std::shared_ptr<const void> owner, const LoadOptions& options,
-                                   FileInfo* info) {
+std::unique_ptr<Engine> load_bytes(const void* data, size_t bytes, std::shared_ptr<const void> owner,
+                                   const LoadOptions& options, FileInfo* info) {
   const auto* p = static_cast<const uint8_t*>(data);
   const Header h = checked_header(p, bytes);
-  if (XXH3_64bits(p + sizeof h, h.weights_offset - sizeof h) != h.meta_hash) corrupt("the plan's checksum does not match");
+  if (XXH3_64bits(p + sizeof h, h.weights_offset - sizeof h) != h.meta_hash)
+    corrupt("the plan's checksum does not match");
   if (options.verify_weights) {
     const XXH128_hash_t body = XXH3_128bits(p + sizeof h, h.body_bytes - sizeof h);
-    if (body.low64 != h.body_hash[0] || body.high64 != h.body_hash[1]) corrupt("the body's checksum does not match");
+    if (body.low64 != h.body_hash[0] || body.high64 != h.body_hash[1])
+      corrupt("the body's checksum does not match");
   }
   if (info != nullptr) {
     info->body_hash = hex128(h.body_hash[0], h.body_hash[1]);
@@ -359,7 +384,8 @@ std::unique_ptr<Engine> load_bytes(const void* data, size_t bytes, std::shared_p
     info->graph_bytes = static_cast<int64_t>(h.graph_bytes);
     info->format_version = static_cast<int>(h.format_version);
   }
-  flatbuffers::Verifier verifier(p + h.plan_offset, h.plan_bytes, /*max_depth=*/16, /*max_tables=*/10'000'000);
+  flatbuffers::Verifier verifier(p + h.plan_offset, h.plan_bytes, /*max_depth=*/16,
+                                 /*max_tables=*/10'000'000);
   if (!fb::VerifyPlanBuffer(verifier)) corrupt("the plan is not a valid FlatBuffer");
   auto engine = std::make_unique<Engine>();
   try {
@@ -369,7 +395,8 @@ std::unique_ptr<Engine> load_bytes(const void* data, size_t bytes, std::shared_p
     corrupt("the plan does not parse: " + error.message());
   }
   engine->graph_text.assign(reinterpret_cast<const char*>(p) + h.graph_offset, h.graph_bytes);
-  if (const std::string wrong = check_plan(*engine); !wrong.empty()) corrupt("the plan is inconsistent: " + wrong);
+  if (const std::string wrong = check_plan(*engine); !wrong.empty())
+    corrupt("the plan is inconsistent: " + wrong);
   return engine;
 }
 
@@ -409,13 +436,16 @@ bool is_engine_file(const std::string& path) {
 void append_record(const std::string& path, const std::string& json) {
   (void)read_info(path);
   FILE* f = std::fopen(path.c_str(), "ab");
-  if (f == nullptr) throw Error(ErrorCode::kInvalidArgument, "cannot append to '" + path + "': " + std::strerror(errno), {.stage = "save"});
+  if (f == nullptr)
+    throw Error(ErrorCode::kInvalidArgument, "cannot append to '" + path + "': " + std::strerror(errno),
+                {.stage = "save"});
   const uint64_t head[2] = {json.size(), XXH3_64bits(json.data(), json.size())};
   std::string record(reinterpret_cast<const char*>(head), sizeof head);
   record += json;
   record.resize(align_up(record.size(), 8), '\0');
   const bool ok = std::fwrite(record.data(), 1, record.size(), f) == record.size();
-  if (std::fclose(f) != 0 || !ok) throw Error(ErrorCode::kDevice, "cannot append to '" + path + "'", {.stage = "save"});
+  if (std::fclose(f) != 0 || !ok)
+    throw Error(ErrorCode::kDevice, "cannot append to '" + path + "'", {.stage = "save"});
 }
 
 std::vector<std::string> read_records(const std::string& path) {

@@ -1,5 +1,5 @@
-// The engine file: one header, a manifest, the plan (FlatBuffers), the optimised graph (IR text), the weights (memory-mapped), then records.
-// docs/engine_format.md is byte by byte.
+// The engine file: one header, a manifest, the plan (FlatBuffers), the optimised graph (IR text), the weights
+// (memory-mapped), then records. docs/engine_format.md is byte by byte.
 #pragma once
 
 #include <memory>
@@ -26,11 +26,12 @@ struct LoadOptions {
   bool verify_weights = false;  ///< recompute the body hash (reads the whole file)
 };
 /// Maps the file; constants are views. Every length, bound, id and enum is checked before use.
-/// Errors: kCorruptEngine (what, where), kUnsupported (format version). Whether the target is present is the runtime's check.
+/// Errors: kCorruptEngine (what, where), kUnsupported (format version). Whether the target is present is the
+/// runtime's check.
 std::unique_ptr<Engine> load(const std::string& path, const LoadOptions& options, FileInfo* info = nullptr);
 /// The same from bytes that the caller keeps alive through `owner`.
-std::unique_ptr<Engine> load_bytes(const void* data, size_t bytes, std::shared_ptr<const void> owner, const LoadOptions& options,
-                                   FileInfo* info = nullptr);
+std::unique_ptr<Engine> load_bytes(const void* data, size_t bytes, std::shared_ptr<const void> owner,
+                                   const LoadOptions& options, FileInfo* info = nullptr);
 /// Header and manifest alone.
 FileInfo read_info(const std::string& path);
 /// Does the file start like an engine?

@@ -10,7 +10,8 @@ constexpr int64_t kAlign = 64;
 
 int64_t align_up(int64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
 
-/// Places requests in the given order, each at the lowest gap among the already placed requests that live at the same time.
+/// Places requests in the given order, each at the lowest gap among the already placed requests that live at
+/// the same time.
 MemoryPlan place(const std::vector<MemoryRequest>& requests, const std::vector<int>& order) {
   MemoryPlan plan;
   plan.offsets.assign(requests.size(), 0);

@@ -12,8 +12,10 @@ void expect_disjoint(const std::vector<MemoryRequest>& rs, const MemoryPlan& pla
     EXPECT_EQ(plan.offsets[i] % 64, 0);
     EXPECT_LE(plan.offsets[i] + rs[i].bytes, plan.arena_bytes);
     for (size_t j = i + 1; j < rs.size(); ++j) {
-      if (rs[i].bytes == 0 || rs[j].bytes == 0 || rs[i].last < rs[j].first || rs[j].last < rs[i].first) continue;
-      EXPECT_TRUE(plan.offsets[i] + rs[i].bytes <= plan.offsets[j] || plan.offsets[j] + rs[j].bytes <= plan.offsets[i])
+      if (rs[i].bytes == 0 || rs[j].bytes == 0 || rs[i].last < rs[j].first || rs[j].last < rs[i].first)
+        continue;
+      EXPECT_TRUE(plan.offsets[i] + rs[i].bytes <= plan.offsets[j] ||
+                  plan.offsets[j] + rs[j].bytes <= plan.offsets[i])
           << "requests " << i << " and " << j << " overlap";
     }
   }

@@ -111,8 +111,8 @@ struct PwProgram {
 /// What an anchor's result goes through, in order, before it is stored. The list is closed.
 struct PostOp {
   enum class Kind : uint8_t {
-    kBias,  ///< + src, broadcast: extent C along the channel axis (dim 1 of conv-like, last dim of
-            ///< matmul-like), 1 elsewhere; [C,1,1] and [C] are both read so behind a Conv
+    kBias,     ///< + src, broadcast: extent C along the channel axis (dim 1 of conv-like, last dim of
+               ///< matmul-like), 1 elsewhere; [C,1,1] and [C] are both read so behind a Conv
     kScale,    ///< * src, broadcast the same way
     kAdd,      ///< + src, any shape that broadcasts to the result
     kMul,      ///< * src, likewise

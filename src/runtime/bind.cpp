@@ -22,31 +22,39 @@ namespace {
 
 ir::SymbolValues input_symbols(const Plan& plan, const std::vector<Shape>& shapes) {
   if (shapes.size() != plan.inputs.size())
-    throw Error(ErrorCode::kInvalidArgument, "the engine has " + std::to_string(plan.inputs.size()) + " inputs, " + std::to_string(shapes.size()) + " were given",
+    throw Error(ErrorCode::kInvalidArgument,
+                "the engine has " + std::to_string(plan.inputs.size()) + " inputs, " +
+                    std::to_string(shapes.size()) + " were given",
                 {.stage = "bind"});
   ir::SymbolValues symbols;
   for (size_t i = 0; i < shapes.size(); ++i) {
     const PlanValue& v = plan.values[static_cast<size_t>(plan.inputs[i])];
-    const ErrorContext where{.stage = "bind", .tensor = v.name + " " + dtype_name(v.dtype) + ir::dims_text(v.dims)};
+    const ErrorContext where{.stage = "bind",
+                             .tensor = v.name + " " + dtype_name(v.dtype) + ir::dims_text(v.dims)};
     if (v.dims.size() != shapes[i].size())
       throw Error(ErrorCode::kInvalidArgument,
-                  "input '" + v.name + "' has rank " + std::to_string(v.dims.size()) + ", but " + type_text(v.dtype, shapes[i]) + " was given", where);
+                  "input '" + v.name + "' has rank " + std::to_string(v.dims.size()) + ", but " +
+                      type_text(v.dtype, shapes[i]) + " was given",
+                  where);
     for (size_t d = 0; d < v.dims.size(); ++d) {
       const int64_t got = shapes[i][d];
-      if (got < 0) throw Error(ErrorCode::kInvalidArgument, "input '" + v.name + "' was given a negative dimension", where);
+      if (got < 0)
+        throw Error(ErrorCode::kInvalidArgument, "input '" + v.name + "' was given a negative dimension",
+                    where);
       if (v.dims[d].is_const()) {
         if (v.dims[d].value() != got)
           throw Error(ErrorCode::kInvalidArgument,
-                      "dimension " + std::to_string(d) + " of input '" + v.name + "' is fixed at " + std::to_string(v.dims[d].value()) + ", but " +
-                          std::to_string(got) + " was given",
+                      "dimension " + std::to_string(d) + " of input '" + v.name + "' is fixed at " +
+                          std::to_string(v.dims[d].value()) + ", but " + std::to_string(got) + " was given",
                       where);
         continue;
       }
       const auto [at, inserted] = symbols.emplace(v.dims[d].text(), got);
       if (!inserted && at->second != got)
         throw Error(ErrorCode::kInvalidArgument,
-                    "dimension " + std::to_string(d) + " of input '" + v.name + "' is " + std::to_string(got) + ", but '" + at->first + "' is " +
-                        std::to_string(at->second) + " in another input: equal symbols must be equal",
+                    "dimension " + std::to_string(d) + " of input '" + v.name + "' is " +
+                        std::to_string(got) + ", but '" + at->first + "' is " + std::to_string(at->second) +
+                        " in another input: equal symbols must be equal",
                     where);
     }
   }
@@ -69,8 +77,8 @@ int choose_bucket(const Plan& plan, const std::vector<Shape>& shapes, std::vecto
           const int64_t got = shapes[i][d];
           if (got < r.min[d] || got > r.max[d]) {
             inside = false;
-            why = "dimension " + std::to_string(d) + " of input '" + v.name + "' is " + std::to_string(got) + ", outside [" + std::to_string(r.min[d]) +
-                  ", " + std::to_string(r.max[d]) + "]";
+            why = "dimension " + std::to_string(d) + " of input '" + v.name + "' is " + std::to_string(got) +
+                  ", outside [" + std::to_string(r.min[d]) + ", " + std::to_string(r.max[d]) + "]";
           }
           distance += std::abs(std::log(static_cast<double>(got + 1) / static_cast<double>(r.opt[d] + 1)));
         }
@@ -82,8 +90,12 @@ int choose_bucket(const Plan& plan, const std::vector<Shape>& shapes, std::vecto
   }
   if (best < 0)
     throw Error(ErrorCode::kInvalidArgument,
-                "the shapes lie outside every optimization profile: " + why + "; build with --minShapes/--maxShapes that hold them", {.stage = "bind"});
-  if (best_distance > 0) events->push_back("shapes differ from the tuned ones of profile " + std::to_string(best) + ": its tactics run untuned");
+                "the shapes lie outside every optimization profile: " + why +
+                    "; build with --minShapes/--maxShapes that hold them",
+                {.stage = "bind"});
+  if (best_distance > 0)
+    events->push_back("shapes differ from the tuned ones of profile " + std::to_string(best) +
+                      ": its tactics run untuned");
   return best;
 }
 
@@ -98,7 +110,8 @@ ops::Problem concrete(const PlanStep& s, const std::vector<Shape>& shapes) {
 
 }  // namespace
 
-std::shared_ptr<const Bound> bind(const Engine& engine, const std::vector<Shape>& input_shapes, int64_t max_memory) {
+std::shared_ptr<const Bound> bind(const Engine& engine, const std::vector<Shape>& input_shapes,
+                                  int64_t max_memory) {
   const Plan& plan = engine.plan;
   auto bound = std::make_shared<Bound>();
   Bound& b = *bound;
@@ -118,7 +131,9 @@ std::shared_ptr<const Bound> bind(const Engine& engine, const std::vector<Shape>
       const auto e = d.eval(b.symbols);
       known &= e.has_value();
       if (e && *e < 0)
-        throw Error(ErrorCode::kInvalidArgument, "these input shapes give '" + v.name + "' the negative dimension " + std::to_string(*e) + " (" + d.text() + ")",
+        throw Error(ErrorCode::kInvalidArgument,
+                    "these input shapes give '" + v.name + "' the negative dimension " + std::to_string(*e) +
+                        " (" + d.text() + ")",
                     {.stage = "bind", .tensor = v.name});
       b.shapes[i].push_back(e.value_or(0));
     }
@@ -129,7 +144,10 @@ std::shared_ptr<const Bound> bind(const Engine& engine, const std::vector<Shape>
   // Prepared steps.
   const backends::Target target = backends::Target::parse(engine.target);
   const backends::Backend* backend = backends::find_backend(target.backend);
-  if (backend == nullptr) throw Error(ErrorCode::kUnsupported, "engine built for '" + engine.target + "', this build of hone has no such backend", {.stage = "bind"});
+  if (backend == nullptr)
+    throw Error(ErrorCode::kUnsupported,
+                "engine built for '" + engine.target + "', this build of hone has no such backend",
+                {.stage = "bind"});
   b.prepared.resize(plan.steps.size());
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& s = plan.steps[i];
@@ -138,10 +156,14 @@ std::shared_ptr<const Bound> bind(const Engine& engine, const std::vector<Shape>
     const std::string& name = s.choices[static_cast<size_t>(b.bucket)].tactic;
     const backends::Tactic* tactic = backend->find(name);
     if (tactic == nullptr)
-      throw Error(ErrorCode::kCorruptEngine, "step '" + s.name + "' wants the tactic '" + name + "', which this hone does not have: rebuild the engine",
+      throw Error(ErrorCode::kCorruptEngine,
+                  "step '" + s.name + "' wants the tactic '" + name +
+                      "', which this hone does not have: rebuild the engine",
                   {.stage = "bind", .node = s.name});
     const backends::Support ok = tactic->supports(p);
-    if (!ok) throw Error(ErrorCode::kNoTactic, name + " does not run " + p.text() + ": " + ok.reason, {.stage = "bind", .node = s.name, .op = p.op});
+    if (!ok)
+      throw Error(ErrorCode::kNoTactic, name + " does not run " + p.text() + ": " + ok.reason,
+                  {.stage = "bind", .node = s.name, .op = p.op});
     b.prepared[i] = tactic->prepare(p);
   }
 
@@ -166,7 +188,10 @@ std::shared_ptr<const Bound> bind(const Engine& engine, const std::vector<Shape>
 
   std::vector<size_t> shares(n);  // representative of each in-place group
   for (size_t i = 0; i < n; ++i) shares[i] = i;
-  const auto in_arena = [&](size_t i) { return plan.values[i].place == Place::kArena && plan.values[i].alias_of == kNone && b.bytes[i] > 0 && first[i] >= 0; };
+  const auto in_arena = [&](size_t i) {
+    return plan.values[i].place == Place::kArena && plan.values[i].alias_of == kNone && b.bytes[i] > 0 &&
+           first[i] >= 0;
+  };
   std::vector<int> group_last = last;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& s = plan.steps[i];
@@ -178,7 +203,9 @@ std::shared_ptr<const Bound> bind(const Engine& engine, const std::vector<Shape>
     for (size_t k = 0; k < s.srcs.size(); ++k) {
       if (s.srcs[k] == kNone) continue;
       const size_t src = root(s.srcs[k]);
-      if (!in_arena(src) || b.bytes[src] != b.bytes[dst] || last[src] != static_cast<int>(i) || p.srcs[k].layout != p.dsts[0].layout) continue;
+      if (!in_arena(src) || b.bytes[src] != b.bytes[dst] || last[src] != static_cast<int>(i) ||
+          p.srcs[k].layout != p.dsts[0].layout)
+        continue;
       // Another source of this step in the same memory would be overwritten while it is read.
       size_t reads = 0;
       for (PlanId other : s.srcs) reads += other != kNone && shares[root(other)] == shares[src];
@@ -208,14 +235,15 @@ std::shared_ptr<const Bound> bind(const Engine& engine, const std::vector<Shape>
     if (in_arena(i)) b.offsets[i] = b.memory.offsets[static_cast<size_t>(request_of[shares[i]])];
   b.workspace_offsets.assign(plan.steps.size(), -1);
   for (size_t i = 0; i < plan.steps.size(); ++i)
-    if (workspace_request[i] >= 0) b.workspace_offsets[i] = b.memory.offsets[static_cast<size_t>(workspace_request[i])];
+    if (workspace_request[i] >= 0)
+      b.workspace_offsets[i] = b.memory.offsets[static_cast<size_t>(workspace_request[i])];
   b.first = std::move(first);
   b.last = std::move(last);
 
   if (max_memory > 0 && b.memory.arena_bytes > max_memory)
     throw Error(ErrorCode::kOutOfMemory,
-                "the arena needs " + std::to_string(b.memory.arena_bytes) + " bytes, --maxMemory allows " + std::to_string(max_memory) + "; live at the peak:\n" +
-                    describe_peak(engine, b),
+                "the arena needs " + std::to_string(b.memory.arena_bytes) + " bytes, --maxMemory allows " +
+                    std::to_string(max_memory) + "; live at the peak:\n" + describe_peak(engine, b),
                 {.stage = "bind"});
   return bound;
 }
@@ -227,10 +255,16 @@ std::string describe_peak(const Engine& engine, const Bound& b) {
   for (size_t i = 0; i < plan.values.size(); ++i)
     if (b.offsets[i] >= 0 && b.first[i] <= at && at <= b.last[i])
       live.emplace_back(b.bytes[i], plan.values[i].name + " " + type_text(plan.values[i].dtype, b.shapes[i]));
-  if (static_cast<size_t>(at) < b.prepared.size() && b.prepared[static_cast<size_t>(at)] && b.prepared[static_cast<size_t>(at)]->workspace_bytes() > 0)
-    live.emplace_back(b.prepared[static_cast<size_t>(at)]->workspace_bytes(), "workspace of " + plan.steps[static_cast<size_t>(at)].name);
+  if (static_cast<size_t>(at) < b.prepared.size() && b.prepared[static_cast<size_t>(at)] &&
+      b.prepared[static_cast<size_t>(at)]->workspace_bytes() > 0)
+    live.emplace_back(b.prepared[static_cast<size_t>(at)]->workspace_bytes(),
+                      "workspace of " + plan.steps[static_cast<size_t>(at)].name);
   std::sort(live.begin(), live.end(), [](const auto& x, const auto& y) { return x.first > y.first; });
-  std::string text = "  at step " + std::to_string(at) + (static_cast<size_t>(at) < plan.steps.size() ? " '" + plan.steps[static_cast<size_t>(at)].name + "'" : "") + "\n";
+  std::string text =
+      "  at step " + std::to_string(at) +
+      (static_cast<size_t>(at) < plan.steps.size() ? " '" + plan.steps[static_cast<size_t>(at)].name + "'"
+                                                   : "") +
+      "\n";
   for (const auto& [bytes, name] : live) text += "  " + std::to_string(bytes) + "  " + name + "\n";
   return text;
 }

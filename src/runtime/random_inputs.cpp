@@ -41,7 +41,8 @@ Tensor random_input(DType dtype, const Shape& shape, uint64_t seed, size_t index
     for (int64_t i = 0; i < t.numel(); ++i) t.data<int64_t>()[i] = static_cast<int64_t>(next(state) % range);
     return dtype == DType::kI64 ? t : ops::convert(t, dtype);
   }
-  throw Error(ErrorCode::kUnsupported, std::string("cannot make up inputs of type ") + dtype_name(dtype) + "; give --inputs");
+  throw Error(ErrorCode::kUnsupported,
+              std::string("cannot make up inputs of type ") + dtype_name(dtype) + "; give --inputs");
 }
 
 }  // namespace hone::runtime

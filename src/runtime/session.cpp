@@ -33,8 +33,11 @@ class Arena {
   void reserve(int64_t bytes) {
     if (bytes <= bytes_) return;
     release();
-    void* p = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) throw Error(ErrorCode::kOutOfMemory, "cannot get " + std::to_string(bytes) + " bytes for the arena", {.stage = "bind"});
+    void* p =
+        mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+      throw Error(ErrorCode::kOutOfMemory, "cannot get " + std::to_string(bytes) + " bytes for the arena",
+                  {.stage = "bind"});
     if (bytes >= (4 << 20)) madvise(p, static_cast<size_t>(bytes), MADV_HUGEPAGE);
     data_ = static_cast<char*>(p);
     bytes_ = bytes;
@@ -82,9 +85,9 @@ struct Session::Impl {
   int64_t max_memory = 0;
   Arena arena;
   std::deque<std::pair<std::vector<Shape>, std::shared_ptr<const Bound>>> bounds;
-  std::vector<void*> pointers;        // per plan value
-  std::vector<Tensor> dynamic;        // per plan value, run-time sized ones
-  std::unique_ptr<ir::Graph> graph;   // only when a step has subgraphs
+  std::vector<void*> pointers;       // per plan value
+  std::vector<Tensor> dynamic;       // per plan value, run-time sized ones
+  std::unique_ptr<ir::Graph> graph;  // only when a step has subgraphs
   std::vector<const ir::Node*> graph_nodes;
   std::vector<const void*> src_pointers;
   std::vector<void*> dst_pointers;
@@ -95,7 +98,8 @@ struct Session::Impl {
       for (const auto& n : graph->nodes()) graph_nodes.push_back(n.get());
     }
     if (index < 0 || static_cast<size_t>(index) >= graph_nodes.size())
-      throw Error(ErrorCode::kCorruptEngine, "a step names a node that the stored graph does not have", {.stage = "run"});
+      throw Error(ErrorCode::kCorruptEngine, "a step names a node that the stored graph does not have",
+                  {.stage = "run"});
     return *graph_nodes[static_cast<size_t>(index)];
   }
 
@@ -105,7 +109,9 @@ struct Session::Impl {
     if (v.place == Place::kDynamic) return dynamic[i];
     if (v.place == Place::kConstant) {
       const engine::Constant& c = engine->constants[static_cast<size_t>(v.constant)];
-      if (!c.packing.empty()) throw Error(ErrorCode::kCorruptEngine, "a host step reads the packed constant '" + c.name + "'", {.stage = "run"});
+      if (!c.packing.empty())
+        throw Error(ErrorCode::kCorruptEngine, "a host step reads the packed constant '" + c.name + "'",
+                    {.stage = "run"});
       return c.bytes;
     }
     return Tensor::view(v.dtype, b.shapes[i], pointers[i]);
@@ -129,7 +135,8 @@ void Session::Impl::run_host(const Bound& b, const PlanStep& s) {
   std::vector<DType> dtypes;
   for (const ops::Operand& o : s.problem.dsts) dtypes.push_back(o.dtype);
   // Subgraphs and the bodies of fused layers live in the stored graph.
-  const bool by_node = s.reason == "control-flow" || (s.problem.domain == ir::kHoneDomain && s.problem.op == "Fused");
+  const bool by_node =
+      s.reason == "control-flow" || (s.problem.domain == ir::kHoneDomain && s.problem.op == "Fused");
   std::vector<Tensor> outs;
   if (by_node) {
     const ir::Node& n = node(s.host_node);
@@ -137,7 +144,8 @@ void Session::Impl::run_host(const Bound& b, const PlanStep& s) {
   } else {
     const ops::OpDef* op = ops::find_op(s.problem.domain, s.problem.op);
     if (op == nullptr || op->kernel == nullptr)
-      throw Error(ErrorCode::kUnsupported, "no reference kernel for " + s.problem.op, {.stage = "run", .node = s.name});
+      throw Error(ErrorCode::kUnsupported, "no reference kernel for " + s.problem.op,
+                  {.stage = "run", .node = s.name});
     const ErrorContext where{.stage = "run", .node = s.name, .op = s.problem.op};
     outs = ops::run_op(*op, s.problem.attrs, srcs, dtypes, false, &where);
   }
@@ -147,14 +155,18 @@ void Session::Impl::run_host(const Bound& b, const PlanStep& s) {
     const auto i = static_cast<size_t>(id);
     const PlanValue& v = engine->plan.values[i];
     if (outs[k].dtype() != v.dtype)
-      throw Error(ErrorCode::kInternal, "host step '" + s.name + "' produced " + outs[k].type_text() + " for '" + v.name + "'", {.stage = "run"});
+      throw Error(ErrorCode::kInternal,
+                  "host step '" + s.name + "' produced " + outs[k].type_text() + " for '" + v.name + "'",
+                  {.stage = "run"});
     if (v.place == Place::kDynamic) {
       dynamic[i] = outs[k];
       continue;
     }
     if (outs[k].shape() != b.shapes[i])
       throw Error(ErrorCode::kInternal,
-                  "host step '" + s.name + "' produced " + outs[k].type_text() + ", planned was " + type_text(v.dtype, b.shapes[i]), {.stage = "run"});
+                  "host step '" + s.name + "' produced " + outs[k].type_text() + ", planned was " +
+                      type_text(v.dtype, b.shapes[i]),
+                  {.stage = "run"});
     if (outs[k].nbytes() > 0) std::memcpy(pointers[i], outs[k].raw(), static_cast<size_t>(outs[k].nbytes()));
   }
 }
@@ -165,8 +177,11 @@ Session::Session(std::shared_ptr<const Engine> engine, int64_t max_memory) : imp
   const backends::Target target = backends::Target::parse(impl_->engine->target);
   const backends::Backend* backend = backends::find_backend(target.backend);
   if (backend == nullptr)
-    throw Error(ErrorCode::kUnsupported, "engine built for '" + impl_->engine->target + "', found no such backend in this hone", {.stage = "load"});
-  if (const std::string why = backend->refuse(target); !why.empty()) throw Error(ErrorCode::kUnsupported, why, {.stage = "load"});
+    throw Error(ErrorCode::kUnsupported,
+                "engine built for '" + impl_->engine->target + "', found no such backend in this hone",
+                {.stage = "load"});
+  if (const std::string why = backend->refuse(target); !why.empty())
+    throw Error(ErrorCode::kUnsupported, why, {.stage = "load"});
 }
 
 Session::~Session() = default;
@@ -175,7 +190,8 @@ int64_t Session::arena_bytes() const { return impl_->arena.bytes(); }
 
 void Session::prepare(const std::vector<Shape>& input_shapes) {
   auto& bounds = impl_->bounds;
-  const auto it = std::find_if(bounds.begin(), bounds.end(), [&](const auto& b) { return b.first == input_shapes; });
+  const auto it =
+      std::find_if(bounds.begin(), bounds.end(), [&](const auto& b) { return b.first == input_shapes; });
   if (it != bounds.end()) {
     bound_ = it->second;
   } else {
@@ -192,17 +208,21 @@ std::vector<Tensor> Session::run(const std::vector<Tensor>& inputs, const RunOpt
   return outputs;
 }
 
-void Session::run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs, const RunOptions& options) {
+void Session::run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
+                       const RunOptions& options) {
   Impl& m = *impl_;
   const Plan& plan = m.engine->plan;
   std::vector<Shape> shapes;
   for (const Tensor& t : inputs) shapes.push_back(t.shape());
-  if (!bound_ || m.bounds.empty() || m.bounds.back().second != bound_ || m.bounds.back().first != shapes) prepare(shapes);
+  if (!bound_ || m.bounds.empty() || m.bounds.back().second != bound_ || m.bounds.back().first != shapes)
+    prepare(shapes);
   const Bound& b = *bound_;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const PlanValue& v = plan.values[static_cast<size_t>(plan.inputs[i])];
     if (inputs[i].dtype() != v.dtype)
-      throw Error(ErrorCode::kInvalidArgument, "input '" + v.name + "' is " + dtype_name(v.dtype) + ", but " + inputs[i].type_text() + " was given",
+      throw Error(ErrorCode::kInvalidArgument,
+                  "input '" + v.name + "' is " + dtype_name(v.dtype) + ", but " + inputs[i].type_text() +
+                      " was given",
                   {.stage = "run", .tensor = v.name});
   }
 
@@ -216,7 +236,8 @@ void Session::run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& o
     else if (b.offsets[i] >= 0)
       m.pointers[i] = m.arena.data() + b.offsets[i];
   }
-  for (size_t i = 0; i < inputs.size(); ++i) m.pointers[static_cast<size_t>(plan.inputs[i])] = const_cast<void*>(inputs[i].raw());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    m.pointers[static_cast<size_t>(plan.inputs[i])] = const_cast<void*>(inputs[i].raw());
   for (size_t i = 0; i < outputs.size(); ++i) {
     const auto id = static_cast<size_t>(plan.outputs[i]);
     const PlanValue& v = plan.values[id];
@@ -224,11 +245,14 @@ void Session::run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& o
     if (!outputs[i].defined()) outputs[i] = Tensor(v.dtype, b.shapes[id]);
     if (outputs[i].dtype() != v.dtype || outputs[i].shape() != b.shapes[id])
       throw Error(ErrorCode::kInvalidArgument,
-                  "output '" + v.name + "' is " + type_text(v.dtype, b.shapes[id]) + ", the buffer given is " + outputs[i].type_text(), {.stage = "run"});
+                  "output '" + v.name + "' is " + type_text(v.dtype, b.shapes[id]) +
+                      ", the buffer given is " + outputs[i].type_text(),
+                  {.stage = "run"});
     m.pointers[id] = outputs[i].raw();
   }
   for (size_t i = 0; i < plan.values.size(); ++i)
-    if (plan.values[i].alias_of != kNone) m.pointers[i] = m.pointers[static_cast<size_t>(plan.values[i].alias_of)];
+    if (plan.values[i].alias_of != kNone)
+      m.pointers[i] = m.pointers[static_cast<size_t>(plan.values[i].alias_of)];
 
   using Clock = std::chrono::steady_clock;
   if (options.step_ns != nullptr) options.step_ns->assign(plan.steps.size(), 0.0);
@@ -247,8 +271,10 @@ void Session::run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& o
       if (any) {
         m.src_pointers.clear();
         m.dst_pointers.clear();
-        for (PlanId id : s.srcs) m.src_pointers.push_back(id == kNone ? nullptr : m.pointers[static_cast<size_t>(id)]);
-        for (PlanId id : s.dsts) m.dst_pointers.push_back(id == kNone ? nullptr : m.pointers[static_cast<size_t>(id)]);
+        for (PlanId id : s.srcs)
+          m.src_pointers.push_back(id == kNone ? nullptr : m.pointers[static_cast<size_t>(id)]);
+        for (PlanId id : s.dsts)
+          m.dst_pointers.push_back(id == kNone ? nullptr : m.pointers[static_cast<size_t>(id)]);
         args.srcs = m.src_pointers.data();
         args.dsts = m.dst_pointers.data();
         args.workspace = b.workspace_offsets[i] >= 0 ? m.arena.data() + b.workspace_offsets[i] : nullptr;
@@ -268,12 +294,14 @@ void Session::run_into(const std::vector<Tensor>& inputs, std::vector<Tensor>& o
       (*options.step_ns)[i] = std::chrono::duration<double, std::nano>(Clock::now() - start).count();
     if (options.tap && !options.tap_values.empty())
       for (PlanId id : s.dsts)
-        if (id != kNone && std::find(options.tap_values.begin(), options.tap_values.end(), id) != options.tap_values.end()) {
+        if (id != kNone &&
+            std::find(options.tap_values.begin(), options.tap_values.end(), id) != options.tap_values.end()) {
           const PlanValue& v = plan.values[static_cast<size_t>(id)];
           if (v.place == Place::kDynamic)
             options.tap(id, m.dynamic[static_cast<size_t>(id)]);
           else
-            options.tap(id, to_plain(m.pointers[static_cast<size_t>(id)], v.dtype, b.shapes[static_cast<size_t>(id)], v.layout));
+            options.tap(id, to_plain(m.pointers[static_cast<size_t>(id)], v.dtype,
+                                     b.shapes[static_cast<size_t>(id)], v.layout));
         }
   }
   for (size_t i = 0; i < outputs.size(); ++i) {

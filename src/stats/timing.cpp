@@ -33,7 +33,8 @@ QuantileInterval quantile_interval(std::vector<double> v, double q, double confi
   out.value = at(static_cast<long>(std::ceil(q * static_cast<double>(n) - 1e-12)));
   const boost::math::binomial count(static_cast<double>(n), q);
   const double tail = (1 - confidence) / 2;
-  // Values below the quantile number at most k with probability cdf(k): the rank of the lower bound is the largest whose tail is small enough.
+  // Values below the quantile number at most k with probability cdf(k): the rank of the lower bound is the
+  // largest whose tail is small enough.
   long low = 0;
   while (low < n && boost::math::cdf(count, static_cast<double>(low)) <= tail) ++low;
   long high = low;

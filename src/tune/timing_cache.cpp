@@ -19,7 +19,9 @@ double number(std::string_view text, size_t line) {
   double v = 0;
   const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), v);
   if (ec != std::errc() || end != text.data() + text.size() || !(v >= -1) || v > 1e15)
-    throw Error(ErrorCode::kInvalidData, "timing cache, line " + std::to_string(line) + ": '" + std::string(text.substr(0, 40)) + "' is no time or error",
+    throw Error(ErrorCode::kInvalidData,
+                "timing cache, line " + std::to_string(line) + ": '" + std::string(text.substr(0, 40)) +
+                    "' is no time or error",
                 {.stage = "tune"});
   return v;
 }
@@ -36,9 +38,12 @@ TimingCache TimingCache::parse(std::string_view text) {
     text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     if (line_number == 1 && line != kFirstLine)
-      throw Error(ErrorCode::kInvalidData, "timing cache, line 1: expected '" + std::string(kFirstLine) + "'", {.stage = "tune"});
+      throw Error(ErrorCode::kInvalidData, "timing cache, line 1: expected '" + std::string(kFirstLine) + "'",
+                  {.stage = "tune"});
     if (line.empty() || line.front() == '#') continue;
-    if (line.size() > kMaxLine) throw Error(ErrorCode::kInvalidData, "timing cache, line " + std::to_string(line_number) + ": too long", {.stage = "tune"});
+    if (line.size() > kMaxLine)
+      throw Error(ErrorCode::kInvalidData, "timing cache, line " + std::to_string(line_number) + ": too long",
+                  {.stage = "tune"});
     std::vector<std::string_view> fields;
     for (;;) {
       const size_t tab = line.find('\t');
@@ -47,9 +52,12 @@ TimingCache TimingCache::parse(std::string_view text) {
       line.remove_prefix(tab + 1);
     }
     if (fields.size() != 5)
-      throw Error(ErrorCode::kInvalidData, "timing cache, line " + std::to_string(line_number) + ": expected 5 tab-separated fields, found " + std::to_string(fields.size()),
+      throw Error(ErrorCode::kInvalidData,
+                  "timing cache, line " + std::to_string(line_number) +
+                      ": expected 5 tab-separated fields, found " + std::to_string(fields.size()),
                   {.stage = "tune"});
-    cache.put(std::string(fields[0]), std::string(fields[1]), std::string(fields[2]), {number(fields[3], line_number), number(fields[4], line_number)});
+    cache.put(std::string(fields[0]), std::string(fields[1]), std::string(fields[2]),
+              {number(fields[3], line_number), number(fields[4], line_number)});
   }
   return cache;
 }
@@ -78,21 +86,26 @@ void TimingCache::save(const std::string& path) const {
   {
     std::ofstream out(tmp, std::ios::binary);
     out << text();
-    if (!out.flush()) throw Error(ErrorCode::kInvalidArgument, "cannot write the timing cache '" + path + "'", {.stage = "tune"});
+    if (!out.flush())
+      throw Error(ErrorCode::kInvalidArgument, "cannot write the timing cache '" + path + "'",
+                  {.stage = "tune"});
   }
   if (std::rename(tmp.c_str(), path.c_str()) != 0) {
     std::remove(tmp.c_str());
-    throw Error(ErrorCode::kInvalidArgument, "cannot write the timing cache '" + path + "'", {.stage = "tune"});
+    throw Error(ErrorCode::kInvalidArgument, "cannot write the timing cache '" + path + "'",
+                {.stage = "tune"});
   }
 }
 
-std::optional<Timing> TimingCache::find(const std::string& target, const std::string& problem, const std::string& tactic) const {
+std::optional<Timing> TimingCache::find(const std::string& target, const std::string& problem,
+                                        const std::string& tactic) const {
   const auto it = entries_.find({target, problem, tactic});
   if (it == entries_.end()) return std::nullopt;
   return it->second;
 }
 
-std::optional<std::pair<std::string, Timing>> TimingCache::best(const std::string& target, const std::string& problem) const {
+std::optional<std::pair<std::string, Timing>> TimingCache::best(const std::string& target,
+                                                                const std::string& problem) const {
   std::optional<std::pair<std::string, Timing>> out;
   for (auto it = entries_.lower_bound({target, problem, std::string()}); it != entries_.end(); ++it) {
     if (std::get<0>(it->first) != target || std::get<1>(it->first) != problem) break;
@@ -101,14 +114,17 @@ std::optional<std::pair<std::string, Timing>> TimingCache::best(const std::strin
   return out;
 }
 
-void TimingCache::put(const std::string& target, const std::string& problem, const std::string& tactic, Timing timing) {
+void TimingCache::put(const std::string& target, const std::string& problem, const std::string& tactic,
+                      Timing timing) {
   entries_[{target, problem, tactic}] = timing;
 }
 
 void TimingCache::merge(const TimingCache& other) {
   for (const auto& [key, t] : other.entries_) {
     const auto [it, inserted] = entries_.emplace(key, t);
-    if (!inserted && (t.time_ns < it->second.time_ns || (t.time_ns == it->second.time_ns && t.error < it->second.error))) it->second = t;
+    if (!inserted &&
+        (t.time_ns < it->second.time_ns || (t.time_ns == it->second.time_ns && t.error < it->second.error)))
+      it->second = t;
   }
 }
 

@@ -28,9 +28,11 @@ class TimingCache {
   std::string text() const;
   void save(const std::string& path) const;  ///< by rename
 
-  std::optional<Timing> find(const std::string& target, const std::string& problem, const std::string& tactic) const;
+  std::optional<Timing> find(const std::string& target, const std::string& problem,
+                             const std::string& tactic) const;
   /// The fastest entry of a problem, with its tactic's name.
-  std::optional<std::pair<std::string, Timing>> best(const std::string& target, const std::string& problem) const;
+  std::optional<std::pair<std::string, Timing>> best(const std::string& target,
+                                                     const std::string& problem) const;
   void put(const std::string& target, const std::string& problem, const std::string& tactic, Timing timing);
   /// Union; where both have an entry the faster one is kept, so merging is associative and commutative.
   void merge(const TimingCache& other);

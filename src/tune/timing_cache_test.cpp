@@ -34,8 +34,8 @@ TEST(TimingCache, MergeIsAssociativeAndCommutative) {
 }
 
 TEST(TimingCache, MalformedLinesNameTheirNumber) {
-  for (const char* bad : {"# hone timing cache 1\na\tb\tc\n", "# hone timing cache 1\nt\tp\tx\tfast\t0\n", "something else\n",
-                          "# hone timing cache 1\nt\tp\tx\tnan\t0\n"}) {
+  for (const char* bad : {"# hone timing cache 1\na\tb\tc\n", "# hone timing cache 1\nt\tp\tx\tfast\t0\n",
+                          "something else\n", "# hone timing cache 1\nt\tp\tx\tnan\t0\n"}) {
     try {
       TimingCache::parse(bad);
       FAIL() << bad;

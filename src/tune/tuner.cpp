@@ -27,11 +27,13 @@ constexpr int64_t kGuard = 64;
 constexpr unsigned char kGuardByte = 0xA5;
 constexpr double kFailed = std::numeric_limits<double>::infinity();
 
-/// Can the tuner make up valid inputs? Free integer tensors (indices, shapes) would need to know the operator.
+/// Can the tuner make up valid inputs? Free integer tensors (indices, shapes) would need to know the
+/// operator.
 bool can_fill(const Problem& p) {
   for (const Operand& o : p.srcs)
     if (o.present() && !is_float(o.dtype) && !o.contents) return false;
-  return std::all_of(p.dsts.begin(), p.dsts.end(), [](const Operand& o) { return !o.present() || o.dtype == DType::kF32; });
+  return std::all_of(p.dsts.begin(), p.dsts.end(),
+                     [](const Operand& o) { return !o.present() || o.dtype == DType::kF32; });
 }
 
 std::vector<Tensor> make_inputs(const Problem& p) {
@@ -112,7 +114,10 @@ struct Trial {
   void run(int copy, int threads) {
     std::vector<const void*> s;
     std::vector<void*> d;
-    for (size_t i = 0; i < srcs.size(); ++i) s.push_back(!srcs[i].defined() ? nullptr : copies[i].empty() ? srcs[i].raw() : copies[i][static_cast<size_t>(copy) % copies[i].size()].raw());
+    for (size_t i = 0; i < srcs.size(); ++i)
+      s.push_back(!srcs[i].defined()  ? nullptr
+                  : copies[i].empty() ? srcs[i].raw()
+                                      : copies[i][static_cast<size_t>(copy) % copies[i].size()].raw());
     for (Guarded& g : dsts) d.push_back(g.data());
     backends::RunArgs args;
     args.srcs = s.data();
@@ -126,7 +131,8 @@ struct Trial {
 
 }  // namespace
 
-std::vector<Timing> Tuner::measure(const std::vector<Candidate>& candidates, const std::vector<size_t>& which) {
+std::vector<Timing> Tuner::measure(const std::vector<Candidate>& candidates,
+                                   const std::vector<size_t>& which) {
   const backends::Backend* backend = backends::find_backend(options_.target.backend);
   const Problem& logical = candidates.front().problem;
   const std::vector<Tensor> plain = make_inputs(logical);
@@ -156,14 +162,20 @@ std::vector<Timing> Tuner::measure(const std::vector<Candidate>& candidates, con
         t.srcs.push_back(packing.empty() ? plain[i] : backend->pack(packing, plain[i]));
         weight_bytes += t.srcs.back().nbytes();
       } else {
-        t.srcs.push_back(p.srcs[i].layout == ops::Layout::kPlain ? plain[i] : relayout(plain[i], ops::Layout::kPlain, p.srcs[i].layout));
+        t.srcs.push_back(p.srcs[i].layout == ops::Layout::kPlain
+                             ? plain[i]
+                             : relayout(plain[i], ops::Layout::kPlain, p.srcs[i].layout));
       }
     }
-    const int n_copies = weight_bytes == 0 ? 1 : static_cast<int>(std::clamp<int64_t>(kCacheBytes / weight_bytes + 1, 2, kMaxCopies));
+    const int n_copies =
+        weight_bytes == 0
+            ? 1
+            : static_cast<int>(std::clamp<int64_t>(kCacheBytes / weight_bytes + 1, 2, kMaxCopies));
     for (size_t i = 0; i < p.srcs.size(); ++i)
       if (p.srcs[i].constant && t.srcs[i].nbytes() >= 4096)
         for (int k = 0; k < n_copies; ++k) t.copies[i].push_back(t.srcs[i].clone());
-    for (const Operand& o : p.dsts) t.dsts.emplace_back(o.present() ? dtype_bytes(o.dtype, numel(o.dims)) : 0);
+    for (const Operand& o : p.dsts)
+      t.dsts.emplace_back(o.present() ? dtype_bytes(o.dtype, numel(o.dims)) : 0);
     t.workspace = std::make_unique<Guarded>(t.prepared->workspace_bytes());
 
     try {
@@ -172,7 +184,8 @@ std::vector<Timing> Tuner::measure(const std::vector<Candidate>& candidates, con
       for (size_t k = 0; k < p.dsts.size(); ++k) {
         if (!p.dsts[k].present()) continue;
         Tensor got = Tensor::view(DType::kF32, p.dsts[k].dims, t.dsts[k].data());
-        if (p.dsts[k].layout != ops::Layout::kPlain) got = relayout(got, p.dsts[k].layout, ops::Layout::kPlain);
+        if (p.dsts[k].layout != ops::Layout::kPlain)
+          got = relayout(got, p.dsts[k].layout, ops::Layout::kPlain);
         for (int64_t i = 0; i < got.numel(); ++i) {
           const double e = expected[k].at(i), d = got.data<float>()[i] - e;
           num += d * d;
@@ -181,7 +194,8 @@ std::vector<Timing> Tuner::measure(const std::vector<Candidate>& candidates, con
         if (!t.dsts[k].intact()) t.failure = "wrote outside its output";
       }
       t.error = std::sqrt(num / std::max(den, 1e-300));
-      if (!(t.error <= options_.max_error)) t.failure = "error " + std::to_string(t.error) + " above the limit of its class";
+      if (!(t.error <= options_.max_error))
+        t.failure = "error " + std::to_string(t.error) + " above the limit of its class";
       if (!t.workspace->intact()) t.failure = "wrote outside its workspace";
     } catch (const Error& e) {
       t.failure = e.what();
@@ -200,19 +214,23 @@ std::vector<Timing> Tuner::measure(const std::vector<Candidate>& candidates, con
       const double ns = std::chrono::duration<double, std::nano>(Clock::now() - a).count();
       if (round > 0) t.times.push_back(ns);
     }
-    if (round >= 4 && std::chrono::duration<double, std::milli>(Clock::now() - start).count() > budget_ms) break;
+    if (round >= 4 && std::chrono::duration<double, std::milli>(Clock::now() - start).count() > budget_ms)
+      break;
   }
 
   std::vector<Timing> out;
   for (Trial& t : trials) {
     ++timed_;
     if (!t.failure.empty()) {
-      failures_.push_back(t.candidate->tactic->name() + ": " + t.candidate->problem.text() + ": " + t.failure);
+      failures_.push_back(t.candidate->tactic->name() + ": " + t.candidate->problem.text() + ": " +
+                          t.failure);
       out.push_back({kFailed, t.error});
       continue;
     }
-    std::nth_element(t.times.begin(), t.times.begin() + static_cast<std::ptrdiff_t>(t.times.size() / 2), t.times.end());
-    // Rounded as the cache's text rounds, so that an engine built from these figures equals one built from the saved cache.
+    std::nth_element(t.times.begin(), t.times.begin() + static_cast<std::ptrdiff_t>(t.times.size() / 2),
+                     t.times.end());
+    // Rounded as the cache's text rounds, so that an engine built from these figures equals one built from
+    // the saved cache.
     char error[32];
     std::snprintf(error, sizeof error, "%.3g", t.error);
     out.push_back({std::round(t.times[t.times.size() / 2]), std::strtod(error, nullptr)});
@@ -221,12 +239,15 @@ std::vector<Timing> Tuner::measure(const std::vector<Candidate>& candidates, con
 }
 
 std::vector<Ranked> Tuner::rank(const std::vector<Candidate>& candidates) {
-  // Lower ISA levels of a tactic that has a higher one, and the reference, are there for correctness and other machines.
+  // Lower ISA levels of a tactic that has a higher one, and the reference, are there for correctness and
+  // other machines.
   std::vector<size_t> which;
   const Isa best = candidates.front().tactic->isa();
   for (size_t i = 0; i < candidates.size(); ++i) {
     const backends::Tactic* t = candidates[i].tactic;
-    if (t->name() == "ref" ? which.empty() : (t->isa() == best || (best == Isa::kAvx512 && t->isa() == Isa::kAvx2))) which.push_back(i);
+    if (t->name() == "ref" ? which.empty()
+                           : (t->isa() == best || (best == Isa::kAvx512 && t->isa() == Isa::kAvx2)))
+      which.push_back(i);
   }
   const std::vector<Ranked> by_rule = {{which.front(), {}}};
   if (which.size() == 1 && !options_.measure) return by_rule;
@@ -248,26 +269,33 @@ std::vector<Ranked> Tuner::rank(const std::vector<Candidate>& candidates) {
     if (!can_fill(candidates.front().problem)) return by_rule;
     misses_ += static_cast<int64_t>(missing.size());
     if (options_.error_on_miss)
-      throw Error(ErrorCode::kRejected, "the timing cache has no entry for " + candidates[missing.front()].tactic->name() + " on " + target + ": " +
-                                            candidates[missing.front()].problem.text() + "; tune with this model first, or drop --errorOnTimingCacheMiss",
+      throw Error(ErrorCode::kRejected,
+                  "the timing cache has no entry for " + candidates[missing.front()].tactic->name() + " on " +
+                      target + ": " + candidates[missing.front()].problem.text() +
+                      "; tune with this model first, or drop --errorOnTimingCacheMiss",
                   {.stage = "tune"});
     if (!options_.measure) return by_rule;
     const std::vector<Timing> fresh = measure(candidates, missing);
     for (size_t k = 0; k < missing.size(); ++k) {
       timings[missing_at[k]] = fresh[k];
       if (std::isfinite(fresh[k].time_ns))
-        cache_.put(target, candidates[missing[k]].problem.text(), candidates[missing[k]].tactic->name(), fresh[k]);
+        cache_.put(target, candidates[missing[k]].problem.text(), candidates[missing[k]].tactic->name(),
+                   fresh[k]);
     }
   }
   std::vector<Ranked> ranked;
   for (size_t k = 0; k < which.size(); ++k) {
     if (log_enabled(Log::kTune))
-      log(Log::kTune, candidates[which[k]].tactic->name() + " " + std::to_string(timings[k].time_ns / 1000) + " us, error " + std::to_string(timings[k].error) + ": " +
+      log(Log::kTune, candidates[which[k]].tactic->name() + " " + std::to_string(timings[k].time_ns / 1000) +
+                          " us, error " + std::to_string(timings[k].error) + ": " +
                           candidates[which[k]].problem.text());
     if (std::isfinite(timings[k].time_ns)) ranked.push_back({which[k], timings[k]});
   }
-  std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) { return a.timing.time_ns < b.timing.time_ns; });
-  if (ranked.empty()) ranked.push_back({candidates.size() - 1, {}});  // all failed verification: the reference is right by definition
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const Ranked& a, const Ranked& b) { return a.timing.time_ns < b.timing.time_ns; });
+  if (ranked.empty())
+    ranked.push_back(
+        {candidates.size() - 1, {}});  // all failed verification: the reference is right by definition
   return ranked;
 }
 

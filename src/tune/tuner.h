@@ -19,22 +19,23 @@ struct Candidate {
 
 /// Candidates from fastest to slowest, those that failed verification left out. Never empty.
 struct Ranked {
-  size_t index = 0;    ///< into the candidates
-  Timing timing;       ///< time_ns 0 when nothing was measured or cached
+  size_t index = 0;  ///< into the candidates
+  Timing timing;     ///< time_ns 0 when nothing was measured or cached
 };
 
 struct TunerOptions {
   backends::Target target;
-  bool measure = false;               ///< time what the cache lacks; else cache where complete, heuristic order otherwise
-  bool error_on_miss = false;         ///< a problem that the cache lacks is an error (kRejected)
-  double budget_ms = 30;              ///< per candidate
-  double max_error = 1e-5;            ///< relative L2 against the oracle above which a tactic is refused (f32-class, DESIGN 3)
+  bool measure = false;  ///< time what the cache lacks; else cache where complete, heuristic order otherwise
+  bool error_on_miss = false;  ///< a problem that the cache lacks is an error (kRejected)
+  double budget_ms = 30;       ///< per candidate
+  double max_error =
+      1e-5;  ///< relative L2 against the oracle above which a tactic is refused (f32-class, DESIGN 3)
   int threads = 0;
 };
 
-/// Times a candidate as it will run: weights rotate through copies that exceed the last-level cache, candidates are interleaved, the median counts.
-/// Verified before it is timed: its whole output against the oracle's, guard bytes round outputs and workspace; one that fails is never chosen and is
-/// reported.
+/// Times a candidate as it will run: weights rotate through copies that exceed the last-level cache,
+/// candidates are interleaved, the median counts. Verified before it is timed: its whole output against the
+/// oracle's, guard bytes round outputs and workspace; one that fails is never chosen and is reported.
 class Tuner {
  public:
   Tuner(TunerOptions options, TimingCache cache) : options_(std::move(options)), cache_(std::move(cache)) {}

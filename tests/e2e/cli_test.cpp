@@ -167,6 +167,29 @@ TEST(Build, FromAFullTimingCacheIsTheSameFile) {
   EXPECT_EQ(read_file(scratch / "a"), read_file(scratch / "b"));
 }
 
+TEST(Tune, AnEngineIsPlannedAgainWithItsOwnFlags) {
+  const Scratch scratch;
+  must({"build", model("mlp"), "-o", scratch / "e", "--no-tune", "--strict-f32", "--minShapes=x:1x8",
+        "--optShapes=x:4x8", "--maxShapes=x:9x8"});
+  const Json tuned =
+      json_of({"tune", scratch / "e", "--timingCacheFile=" + scratch / "cache", "-o", scratch / "t"});
+  EXPECT_GT(tuned["tuning"]["tactics_timed"], 0);
+  EXPECT_FALSE(read_file(scratch / "cache").empty());
+  const Json before = json_of({"inspect", scratch / "e"}),
+             after = json_of({"inspect", scratch / "t", "--verify"});
+  for (const char* same :
+       {"profiles", "options", "model_hash", "target", "bytes_not_moved", "inputs", "outputs"})
+    EXPECT_EQ(before[same], after[same]) << same;
+  EXPECT_EQ(after["timed"], true);
+  write_npz(scratch / "x.npz", {{"x", noise({5, 8}, 2)}});
+  must({"run", scratch / "e", "--inputs", scratch / "x.npz", "--outputs", scratch / "a.npz"});
+  must({"run", scratch / "t", "--inputs", scratch / "x.npz", "--outputs", scratch / "b.npz"});
+  expect_same_outputs(scratch / "b.npz", scratch / "a.npz");
+  EXPECT_EQ(
+      run_hone({"tune", scratch / "e", "--timingCacheFile=" + scratch / "cache", "--shapes", "x:1x8"}).code,
+      2);
+}
+
 TEST(Build, JsonHasWhatTheDocumentSays) {
   const Scratch scratch;
   const Json j = json_of({"build", model("conv"), "-o", scratch / "e", "--no-tune"});

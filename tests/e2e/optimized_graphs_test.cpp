@@ -75,8 +75,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"lstm_gru_tagger.dynamo", {}, true}, Case{"wav2vec2.dynamo", {}, false},
                       Case{"detr_like_segformer.dynamo", {}, true}, Case{"efficientvit_b0.dynamo", {}, true},
                       Case{"bert_base.script", {{"batch", 2}, {"seq", 7}}, false}),
-    [](const auto& info) {
-      std::string name = info.param.name;
+    [](const auto& graph) {
+      std::string name = graph.param.name;
       for (char& ch : name)
         if (ch == '.') ch = '_';
       return name;

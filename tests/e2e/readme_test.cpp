@@ -1,4 +1,5 @@
-// The C++ snippet of README.md compiles and runs: the lines between the marks below are the README's, word for word.
+// The C++ snippet of README.md compiles and runs: the lines between the marks below are the README's, word
+// for word.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,4 +1,5 @@
-// Rules for the public headers. That each compiles alone, and twice, is shown by the generated units linked in here.
+// Rules for the public headers. That each compiles alone, and twice, is shown by the generated units linked
+// in here.
 #include <gtest/gtest.h>
 
 #include <filesystem>

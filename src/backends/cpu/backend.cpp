@@ -51,7 +51,9 @@ class CpuBackend final : public Backend {
 #include "backends/cpu/tactics.inc"
 #undef HONE_CPU_TACTIC
     // The highest level first; within a level the order of the rows.
-    for (auto& [op, list] : by_op_) std::stable_sort(list.begin(), list.end(), [](const Tactic* a, const Tactic* b) { return a->isa() > b->isa(); });
+    for (auto& [op, list] : by_op_)
+      std::stable_sort(list.begin(), list.end(),
+                       [](const Tactic* a, const Tactic* b) { return a->isa() > b->isa(); });
     by_name_.emplace(ref_tactic().name(), &ref_tactic());
   }
 
@@ -62,7 +64,9 @@ class CpuBackend final : public Backend {
     if (const auto it = by_op_.find(problem.op); it != by_op_.end())
       for (const Tactic* t : it->second) {
         if (t->isa() > target.isa) continue;
-        if (tactic_filter() != nullptr && problem.op != "Reorder" && !std::regex_search(t->name(), *tactic_filter())) continue;
+        if (tactic_filter() != nullptr && problem.op != "Reorder" &&
+            !std::regex_search(t->name(), *tactic_filter()))
+          continue;
         out.push_back(t);
       }
     out.push_back(&ref_tactic());
@@ -74,15 +78,19 @@ class CpuBackend final : public Backend {
     return it == by_name_.end() ? nullptr : it->second;
   }
 
-  Tensor pack(const std::string& packing, const Tensor& plain) const override { return pack_constant(packing, plain); }
-  Tensor unpack(const std::string& packing, const Tensor& packed, DType dtype, const Shape& dims) const override {
+  Tensor pack(const std::string& packing, const Tensor& plain) const override {
+    return pack_constant(packing, plain);
+  }
+  Tensor unpack(const std::string& packing, const Tensor& packed, DType dtype,
+                const Shape& dims) const override {
     return unpack_constant(packing, packed, dtype, dims);
   }
 
   std::string refuse(const Target& target) const override {
     if (isa_supported(target.isa)) return "";
-    return "engine built for cpu-" + std::string(isa_name(target.isa)) + ", found cpu-" + std::string(isa_name(detected_isa())) + " (" +
-           std::string(cpu_model_name()) + "): rebuild with --target=cpu-" + std::string(isa_name(detected_isa()));
+    return "engine built for cpu-" + std::string(isa_name(target.isa)) + ", found cpu-" +
+           std::string(isa_name(detected_isa())) + " (" + std::string(cpu_model_name()) +
+           "): rebuild with --target=cpu-" + std::string(isa_name(detected_isa()));
   }
 
  private:

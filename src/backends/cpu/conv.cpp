@@ -5,10 +5,10 @@
 
 #include "backends/cpu/cpu_tactic.h"
 #include "backends/cpu/fused_post.h"
-#include "backends/cpu/packing.h"
+#include "backends/cpu/kernels/conv.h"
 #include "backends/cpu/kernels/deconv.h"
 #include "backends/cpu/kernels/depthwise.h"
-#include "backends/cpu/kernels/conv.h"
+#include "backends/cpu/packing.h"
 #include "base/thread_pool.h"
 
 namespace hone::backends::cpu {
@@ -17,17 +17,21 @@ using hone::cpu::ConvShape;
 
 namespace {
 
-/// Sizes, strides and dilations of both kinds; pads at the beginning from `total`, the padding of an axis under auto_pad.
+/// Sizes, strides and dilations of both kinds; pads at the beginning from `total`, the padding of an axis
+/// under auto_pad.
 template <class Total>
 Support geometry(const Problem& p, ConvShape* shape, Total total) {
-  if (p.srcs.size() < 2 || !p.srcs[0].present() || !p.srcs[1].present()) return Support::no("operands: a convolution has data and weights");
+  if (p.srcs.size() < 2 || !p.srcs[0].present() || !p.srcs[1].present())
+    return Support::no("operands: a convolution has data and weights");
   const Shape& x = p.srcs[0].dims;
   const Shape& w = p.srcs[1].dims;
   const Shape& y = p.dsts[0].dims;
   const size_t rank = x.size();
-  if (rank < 3 || rank > 5 || w.size() != rank || y.size() != rank) return Support::no("rank: 1 to 3 spatial dimensions");
+  if (rank < 3 || rank > 5 || w.size() != rank || y.size() != rank)
+    return Support::no("rank: 1 to 3 spatial dimensions");
   const size_t spatial = rank - 2, first = 3 - spatial;
-  const auto strides = ir::attr_ints(p.attrs, "strides"), dilations = ir::attr_ints(p.attrs, "dilations"), pads = ir::attr_ints(p.attrs, "pads");
+  const auto strides = ir::attr_ints(p.attrs, "strides"), dilations = ir::attr_ints(p.attrs, "dilations"),
+             pads = ir::attr_ints(p.attrs, "pads");
   const std::string auto_pad = ir::attr_string(p.attrs, "auto_pad", "NOTSET");
   ConvShape& s = *shape;
   s.batch = x[0];
@@ -61,11 +65,13 @@ Support conv_geometry(const Problem& p, ConvShape* shape) {
 }
 
 Support transposed_geometry(const Problem& p, ConvShape* shape) {
-  if (!ir::attr_ints(p.attrs, "output_shape").empty() && ir::attr_string(p.attrs, "auto_pad", "NOTSET") == "NOTSET")
+  if (!ir::attr_ints(p.attrs, "output_shape").empty() &&
+      ir::attr_string(p.attrs, "auto_pad", "NOTSET") == "NOTSET")
     return Support::no("output_shape: padding that follows from it is left to the reference");
   const auto extra = ir::attr_ints(p.attrs, "output_padding");
   return geometry(p, shape, [&](const ConvShape& s, size_t d, size_t at) {
-    return s.stride[at] * (s.in[at] - 1) + (extra.empty() ? 0 : extra[d]) + (s.kernel[at] - 1) * s.dilation[at] + 1 - s.out[at];
+    return s.stride[at] * (s.in[at] - 1) + (extra.empty() ? 0 : extra[d]) +
+           (s.kernel[at] - 1) * s.dilation[at] + 1 - s.out[at];
   });
 }
 
@@ -85,7 +91,8 @@ void conv_layouts(Problem& p) {
 Support conv_supports(const Problem& p) {
   if (const Support s = require_f32(p); !s) return s;
   if (!p.srcs[1].constant) return Support::no("weights: must be constant");
-  if (p.dsts[0].layout != Layout::kChannelsLast) return Support::no("layout: convolutions write channels-last");
+  if (p.dsts[0].layout != Layout::kChannelsLast)
+    return Support::no("layout: convolutions write channels-last");
   return post_supports(p, 1);
 }
 
@@ -103,7 +110,10 @@ template <class Kernel>
 class ConvPrepared final : public Prepared {
  public:
   ConvPrepared(const Problem& p, const ConvShape& shape, Isa isa)
-      : kernel_(isa, shape), post_(p, 1, isa), has_bias_(has_bias(p)), workers_(ThreadPool::process().n_threads()) {}
+      : kernel_(isa, shape),
+        post_(p, 1, isa),
+        has_bias_(has_bias(p)),
+        workers_(ThreadPool::process().n_threads()) {}
   Kernel& kernel() { return kernel_; }
 
   int64_t workspace_bytes() const override {
@@ -115,7 +125,8 @@ class ConvPrepared final : public Prepared {
 
   void run(const RunArgs& args) const override {
     FusedPost::Run post;
-    if (has_bias_) post.push(EpilogueOp::add(EpilogueOperand::per_column(static_cast<const float*>(args.srcs[2]))));
+    if (has_bias_)
+      post.push(EpilogueOp::add(EpilogueOperand::per_column(static_cast<const float*>(args.srcs[2]))));
     post_.start(args, &post);
     ConvArgs c;
     c.src = static_cast<const float*>(args.srcs[0]);
@@ -133,12 +144,15 @@ class ConvPrepared final : public Prepared {
   int workers_;
 };
 
-/// Implicit matrix product: any convolution. Groups are products of their own. With `k_block` the sum over taps and channels is cut into pieces whose
-/// weights stay in the first-level cache while partial sums rest in the result: the same bits, another order of memory accesses.
+/// Implicit matrix product: any convolution. Groups are products of their own. With `k_block` the sum over
+/// taps and channels is cut into pieces whose weights stay in the first-level cache while partial sums rest
+/// in the result: the same bits, another order of memory accesses.
 class ConvIgemm final : public CpuTactic {
  public:
   explicit ConvIgemm(Isa isa, int64_t k_block = 0)
-      : CpuTactic(k_block > 0 ? "conv_f32_igemm_k" + std::to_string(k_block) : "conv_f32_igemm", isa, Numerics::kReassociates), k_block_(k_block) {}
+      : CpuTactic(k_block > 0 ? "conv_f32_igemm_k" + std::to_string(k_block) : "conv_f32_igemm", isa,
+                  Numerics::kReassociates),
+        k_block_(k_block) {}
   void choose_layouts(Problem& p) const override {
     const bool plain = p.srcs[0].layout == Layout::kPlain;
     conv_layouts(p);
@@ -149,8 +163,10 @@ class ConvIgemm final : public CpuTactic {
     if (const Support s = conv_supports(p); !s) return s;
     ConvShape shape;
     if (const Support s = conv_geometry(p, &shape); !s) return s;
-    if (p.srcs[0].layout == Layout::kPlain && !Conv::takes_planar(shape)) return Support::no("layout: only inputs of few channels are read as they are");
-    if (k_block_ > 0 && shape.taps() * shape.ic / std::max<int64_t>(1, shape.groups) < 2 * k_block_) return Support::no("k: too short to be cut");
+    if (p.srcs[0].layout == Layout::kPlain && !Conv::takes_planar(shape))
+      return Support::no("layout: only inputs of few channels are read as they are");
+    if (k_block_ > 0 && shape.taps() * shape.ic / std::max<int64_t>(1, shape.groups) < 2 * k_block_)
+      return Support::no("k: too short to be cut");
     return Support::yes();
   }
   std::string packing(const Problem& p, size_t src) const override {
@@ -179,11 +195,14 @@ class ConvDepthwise final : public CpuTactic {
     if (const Support s = conv_supports(p); !s) return s;
     ConvShape shape;
     if (const Support s = conv_geometry(p, &shape); !s) return s;
-    if (shape.groups == 1 || !hone::cpu::Depthwise::takes(isa(), shape)) return Support::no("group: of 1, 2, 4 or 8 channels with as many outputs");
+    if (shape.groups == 1 || !hone::cpu::Depthwise::takes(isa(), shape))
+      return Support::no("group: of 1, 2, 4 or 8 channels with as many outputs");
     if (p.srcs[0].layout != Layout::kChannelsLast) return Support::no("layout: reads channels-last");
     return Support::yes();
   }
-  std::string packing(const Problem&, size_t src) const override { return src == 1 ? "depthwise__portable" : ""; }
+  std::string packing(const Problem&, size_t src) const override {
+    return src == 1 ? "depthwise__portable" : "";
+  }
   std::unique_ptr<Prepared> prepare(const Problem& p) const override {
     ConvShape shape;
     (void)conv_geometry(p, &shape);

@@ -6,7 +6,8 @@
 
 namespace hone::backends::cpu {
 
-/// Sizes, strides, dilations and beginning pads (auto_pad resolved through the destination's size) of a Conv problem of 1 to 3 spatial dimensions.
+/// Sizes, strides, dilations and beginning pads (auto_pad resolved through the destination's size) of a Conv
+/// problem of 1 to 3 spatial dimensions.
 Support conv_geometry(const Problem& problem, hone::cpu::ConvShape* shape);
 /// The same of a ConvTranspose problem.
 Support transposed_geometry(const Problem& problem, hone::cpu::ConvShape* shape);

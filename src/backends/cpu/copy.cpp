@@ -1,6 +1,6 @@
 // Operators that only move elements to computable places: Concat, Split, Slice, Transpose, Identity, Expand,
-// Tile, DepthToSpace, SpaceToDepth. Each is a list of strided copies; any element type of whole bytes, any mix of
-// layouts.
+// Tile, DepthToSpace, SpaceToDepth. Each is a list of strided copies; any element type of whole bytes, any
+// mix of layouts.
 #include <algorithm>
 #include <numeric>
 
@@ -176,15 +176,10 @@ struct Mover {
   const char* op;
   std::string (*make)(const Problem&, std::vector<Move>&);
 };
-constexpr Mover kMovers[] = {{"Concat", concat},
-                             {"Split", split},
-                             {"Slice", slice},
-                             {"Transpose", transpose},
-                             {"Identity", identity},
-                             {"Expand", expand},
-                             {"Tile", tile},
-                             {"DepthToSpace", depth_space},
-                             {"SpaceToDepth", depth_space}};
+constexpr Mover kMovers[] = {
+    {"Concat", concat},           {"Split", split},   {"Slice", slice}, {"Transpose", transpose},
+    {"Identity", identity},       {"Expand", expand}, {"Tile", tile},   {"DepthToSpace", depth_space},
+    {"SpaceToDepth", depth_space}};
 
 std::string make_moves(const Problem& p, std::vector<Move>& moves) {
   for (const Mover& m : kMovers)

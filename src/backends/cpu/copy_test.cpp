@@ -136,8 +136,8 @@ TEST(Copy, depth_and_space) {
     for (const char* mode : {"DCR", "CRD"}) {
       run("DepthToSpace", {operand(DType::kF32, {2, 12, 3, 5}, layout)},
           {operand(DType::kF32, {2, 3, 6, 10})}, {{"blocksize", int64_t{2}}, {"mode", std::string(mode)}});
-      run("SpaceToDepth", {operand(DType::kF32, {2, 3, 6, 9}, layout)},
-          {operand(DType::kF32, {2, 27, 2, 3})}, {{"blocksize", int64_t{3}}, {"mode", std::string(mode)}});
+      run("SpaceToDepth", {operand(DType::kF32, {2, 3, 6, 9}, layout)}, {operand(DType::kF32, {2, 27, 2, 3})},
+          {{"blocksize", int64_t{3}}, {"mode", std::string(mode)}});
     }
   }
 }

@@ -77,9 +77,7 @@ FusedPost::FusedPost(const Problem& p, int channel_axis, Isa isa) {
         break;
       }
       case PostOp::Kind::kProgram:
-      case PostOp::Kind::kConvert:
-        native = false;
-        break;
+      case PostOp::Kind::kConvert: native = false; break;
     }
     ops_.push_back(op);
   }

@@ -94,7 +94,10 @@ Product make_product(const Problem& p) {
 class MatMulPrepared final : public Prepared {
  public:
   MatMulPrepared(const Problem& p, Isa isa)
-      : product_(make_product(p)), gemm_(isa, product_.shape), post_(p, -1, isa), workers_(ThreadPool::process().n_threads()) {
+      : product_(make_product(p)),
+        gemm_(isa, product_.shape),
+        post_(p, -1, isa),
+        workers_(ThreadPool::process().n_threads()) {
     if (product_.has_c && product_.beta != 0) {
       const auto strides = pw_strides(p.srcs[2], p.dsts[0].dims);
       c_ = *FusedPost::as_rows(p.dsts[0].dims, *strides);
@@ -136,23 +139,30 @@ class MatMulPrepared final : public Prepared {
   int workers_;
 };
 
-/// With `k_block` the sum is cut into pieces whose weights stay in the first-level cache while partial sums rest in the result: the same bits.
+/// With `k_block` the sum is cut into pieces whose weights stay in the first-level cache while partial sums
+/// rest in the result: the same bits.
 class MatMul final : public CpuTactic {
  public:
   explicit MatMul(Isa isa, int64_t k_block = 0)
-      : CpuTactic(k_block > 0 ? "matmul_f32_panels_k" + std::to_string(k_block) : "matmul_f32_panels", isa, Numerics::kReassociates), k_block_(k_block) {}
+      : CpuTactic(k_block > 0 ? "matmul_f32_panels_k" + std::to_string(k_block) : "matmul_f32_panels", isa,
+                  Numerics::kReassociates),
+        k_block_(k_block) {}
 
   Support supports(const Problem& p) const override {
     if (const Support s = require_f32(p); !s) return s;
     for (const Operand& o : p.srcs)
       if (o.layout != Layout::kPlain) return Support::no("layout: matrix products take plain layouts");
     if (p.dsts[0].layout != Layout::kPlain) return Support::no("layout: matrix products write plain layouts");
-    if (p.dsts[0].dims.empty()) return Support::no("rank: the result of two vectors is a scalar, left to the reference");
-    if (p.srcs[0].dims.size() > 1 && p.srcs[1].dims.size() == 1 && !p.post.empty()) return Support::no("post-op: the result has no column dimension");
-    if (is_gemm(p) && p.num_anchor_srcs > 2 && p.srcs[2].present() && ir::attr_float(p.attrs, "beta", 1.0F) != 0) {
+    if (p.dsts[0].dims.empty())
+      return Support::no("rank: the result of two vectors is a scalar, left to the reference");
+    if (p.srcs[0].dims.size() > 1 && p.srcs[1].dims.size() == 1 && !p.post.empty())
+      return Support::no("post-op: the result has no column dimension");
+    if (is_gemm(p) && p.num_anchor_srcs > 2 && p.srcs[2].present() &&
+        ir::attr_float(p.attrs, "beta", 1.0F) != 0) {
       if (ir::attr_float(p.attrs, "beta", 1.0F) != 1.0F) return Support::no("beta: must be 0 or 1");
       const auto strides = pw_strides(p.srcs[2], p.dsts[0].dims);
-      if (!strides || !FusedPost::as_rows(p.dsts[0].dims, *strides)) return Support::no("C: does not broadcast over rows and columns");
+      if (!strides || !FusedPost::as_rows(p.dsts[0].dims, *strides))
+        return Support::no("C: does not broadcast over rows and columns");
     }
     if (k_block_ > 0 && make_product(p).shape.k < 2 * k_block_) return Support::no("k: too short to be cut");
     return post_supports(p, -1);

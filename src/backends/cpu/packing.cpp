@@ -25,7 +25,9 @@ Packing parse(const std::string& name) {
   return {std::string_view(name).substr(0, at), *isa};
 }
 
-[[noreturn]] void unknown(const std::string& name) { throw Error(ErrorCode::kInternal, "unknown packing '" + name + "'"); }
+[[noreturn]] void unknown(const std::string& name) {
+  throw Error(ErrorCode::kInternal, "unknown packing '" + name + "'");
+}
 
 /// Rows and columns of B for panels of a [k, n] or, transposed, [n, k] weight.
 std::pair<int64_t, int64_t> matrix(const Shape& dims, bool transposed) {
@@ -44,17 +46,21 @@ void unpack_transposed(Isa isa, const float* packed, int64_t k, int64_t n, float
 hone::cpu::ConvShape conv_shape(std::string_view stem, const Shape& dims, const std::string& name) {
   hone::cpu::ConvShape s;
   const auto [end, ec] = std::from_chars(stem.data() + 4, stem.data() + stem.size(), s.groups);
-  if (ec != std::errc() || end != stem.data() + stem.size() || s.groups < 1 || dims.size() < 3 || dims.size() > 5 || dims[0] % s.groups != 0) unknown(name);
+  if (ec != std::errc() || end != stem.data() + stem.size() || s.groups < 1 || dims.size() < 3 ||
+      dims.size() > 5 || dims[0] % s.groups != 0)
+    unknown(name);
   s.oc = dims[0];
   s.ic = dims[1] * s.groups;
   for (size_t d = 2; d < dims.size(); ++d) s.kernel[3 - (dims.size() - d)] = dims[d];
   return s;
 }
 
-/// Recurrent weights [directions][n][k]: panels of each direction; "panels_gru" has the last third of n (the candidate's gate) in panels of its own.
+/// Recurrent weights [directions][n][k]: panels of each direction; "panels_gru" has the last third of n (the
+/// candidate's gate) in panels of its own.
 bool is_recurrent(std::string_view stem) { return stem == "panels_dirs" || stem == "panels_gru"; }
 
-/// fn(first row of the plain weight, rows, first float of the packed one) for each matrix; returns the packed floats.
+/// fn(first row of the plain weight, rows, first float of the packed one) for each matrix; returns the packed
+/// floats.
 template <class F>
 int64_t each_recurrent(Isa isa, std::string_view stem, const Shape& dims, const std::string& name, F&& fn) {
   if (dims.size() != 3 || (stem == "panels_gru" && dims[1] % 3 != 0)) unknown(name);
@@ -103,15 +109,20 @@ hone::cpu::ConvShape deconv_shape(std::string_view stem, const Shape& dims, cons
     s.pad[d] = numbers[7 + d];
   }
   for (size_t d = 2; d < dims.size(); ++d) s.kernel[3 - (dims.size() - d)] = dims[d];
-  if (deconv_packing(s) != stem || s.ic % s.groups != 0 || *std::min_element(s.stride.begin(), s.stride.end()) < 1) unknown(name);
+  if (deconv_packing(s) != stem || s.ic % s.groups != 0 ||
+      *std::min_element(s.stride.begin(), s.stride.end()) < 1)
+    unknown(name);
   return s;
 }
 
 }  // namespace
 
 std::string deconv_packing(const hone::cpu::ConvShape& s) {
-  const auto axes = [](const auto& v) { return std::to_string(v[0]) + "x" + std::to_string(v[1]) + "x" + std::to_string(v[2]); };
-  return "deconv_g" + std::to_string(s.groups) + "_s" + axes(s.stride) + "_d" + axes(s.dilation) + "_p" + axes(s.pad);
+  const auto axes = [](const auto& v) {
+    return std::to_string(v[0]) + "x" + std::to_string(v[1]) + "x" + std::to_string(v[2]);
+  };
+  return "deconv_g" + std::to_string(s.groups) + "_s" + axes(s.stride) + "_d" + axes(s.dilation) + "_p" +
+         axes(s.pad);
 }
 
 Tensor pack_constant(const std::string& name, const Tensor& plain) {
@@ -127,7 +138,8 @@ Tensor pack_constant(const std::string& name, const Tensor& plain) {
     const Shape& dims = plain.shape();
     Tensor out(DType::kF32, {each_recurrent(p.isa, p.stem, dims, name, [](int64_t, int64_t, int64_t) {})});
     each_recurrent(p.isa, p.stem, dims, name, [&](int64_t row, int64_t rows, int64_t at) {
-      hone::cpu::pack_b(p.isa, plain.data<float>() + row * dims[2], dims[2], true, dims[2], rows, out.data<float>() + at);
+      hone::cpu::pack_b(p.isa, plain.data<float>() + row * dims[2], dims[2], true, dims[2], rows,
+                        out.data<float>() + at);
     });
     return out;
   }
@@ -139,7 +151,8 @@ Tensor pack_constant(const std::string& name, const Tensor& plain) {
   }
   if (p.stem == "depthwise") {
     Tensor out(DType::kF32, {plain.numel()});
-    hone::cpu::pack_depthwise_weights(depthwise_shape(plain.shape(), name), plain.data<float>(), out.data<float>());
+    hone::cpu::pack_depthwise_weights(depthwise_shape(plain.shape(), name), plain.data<float>(),
+                                      out.data<float>());
     return out;
   }
   if (is_deconv(p.stem)) {
@@ -170,7 +183,8 @@ Tensor unpack_constant(const std::string& name, const Tensor& packed, DType dtyp
     return out;
   }
   if (is_conv(p.stem)) {
-    hone::cpu::unpack_conv_weights(p.isa, conv_shape(p.stem, dims, name), packed.data<float>(), out.data<float>());
+    hone::cpu::unpack_conv_weights(p.isa, conv_shape(p.stem, dims, name), packed.data<float>(),
+                                   out.data<float>());
     return out;
   }
   if (p.stem == "depthwise") {
@@ -178,7 +192,8 @@ Tensor unpack_constant(const std::string& name, const Tensor& packed, DType dtyp
     return out;
   }
   if (is_deconv(p.stem)) {
-    hone::cpu::unpack_deconv_weights(p.isa, deconv_shape(p.stem, dims, name), packed.data<float>(), out.data<float>());
+    hone::cpu::unpack_deconv_weights(p.isa, deconv_shape(p.stem, dims, name), packed.data<float>(),
+                                     out.data<float>());
     return out;
   }
   unknown(name);

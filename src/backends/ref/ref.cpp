@@ -27,9 +27,11 @@ class RefPrepared final : public Prepared {
     for (size_t i = 0; i < problem_.dsts.size(); ++i) {
       if (!problem_.dsts[i].present() || args.dsts[i] == nullptr) continue;
       if (outs[i].shape() != problem_.dsts[i].dims || outs[i].dtype() != problem_.dsts[i].dtype)
-        throw Error(ErrorCode::kInternal, "reference kernel of " + problem_.op + " produced " + outs[i].type_text() + " where the plan has " +
+        throw Error(ErrorCode::kInternal, "reference kernel of " + problem_.op + " produced " +
+                                              outs[i].type_text() + " where the plan has " +
                                               hone::type_text(problem_.dsts[i].dtype, problem_.dsts[i].dims));
-      if (outs[i].nbytes() > 0) std::memcpy(args.dsts[i], outs[i].raw(), static_cast<size_t>(outs[i].nbytes()));
+      if (outs[i].nbytes() > 0)
+        std::memcpy(args.dsts[i], outs[i].raw(), static_cast<size_t>(outs[i].nbytes()));
     }
   }
 
@@ -45,13 +47,17 @@ class RefTactic final : public Tactic {
   Support supports(const Problem& p) const override {
     for (const auto& list : {p.srcs, p.dsts})
       for (const Operand& o : list)
-        if (o.layout != Layout::kPlain) return Support::no("layout: the reference kernel takes plain layouts only");
+        if (o.layout != Layout::kPlain)
+          return Support::no("layout: the reference kernel takes plain layouts only");
     if (p.op == "Pointwise" && p.domain == ir::kHoneDomain) return Support::yes();
     const ops::OpDef* op = ops::find_op(p.domain, p.op);
-    if (op == nullptr || op->kernel == nullptr) return Support::no("operator: no reference kernel for " + p.domain + "::" + p.op);
+    if (op == nullptr || op->kernel == nullptr)
+      return Support::no("operator: no reference kernel for " + p.domain + "::" + p.op);
     return Support::yes();
   }
-  std::unique_ptr<Prepared> prepare(const Problem& p) const override { return std::make_unique<RefPrepared>(p); }
+  std::unique_ptr<Prepared> prepare(const Problem& p) const override {
+    return std::make_unique<RefPrepared>(p);
+  }
 
  private:
   std::string name_ = "ref";
@@ -61,7 +67,9 @@ class RefBackend final : public Backend {
  public:
   std::string_view name() const override { return "ref"; }
   std::vector<const Tactic*> tactics(const Problem&, const Target&) const override { return {&ref_tactic()}; }
-  const Tactic* find(std::string_view tactic_name) const override { return tactic_name == "ref" ? &ref_tactic() : nullptr; }
+  const Tactic* find(std::string_view tactic_name) const override {
+    return tactic_name == "ref" ? &ref_tactic() : nullptr;
+  }
   Tensor pack(const std::string& packing, const Tensor&) const override {
     throw Error(ErrorCode::kInternal, "the reference backend knows no packing '" + packing + "'");
   }

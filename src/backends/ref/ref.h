@@ -5,7 +5,8 @@
 
 namespace hone::backends {
 
-/// Runs any problem through ops::run_problem, on plain layouts. Refuses only what is no operator or whose output sizes depend on data.
+/// Runs any problem through ops::run_problem, on plain layouts. Refuses only what is no operator or whose
+/// output sizes depend on data.
 const Tactic& ref_tactic();
 
 }  // namespace hone::backends
