@@ -375,7 +375,23 @@ class Lowering {
 
   PlanId root(PlanId id) { return value(id).alias_of == kNone ? id : value(id).alias_of; }
 
+  /// Shapes that the model does not accept (a window longer than its input) show as negative dimensions.
+  void check_sizes(const Node& n) const {
+    for (ValueId id : n.outputs) {
+      if (id == ir::kNoValue || !graph_.value(id).type.shape) continue;
+      const ir::Value& v = graph_.value(id);
+      for (const ir::Dim& d : *v.type.shape)
+        if (const auto size = d.eval(symbols_[0]); size && *size < 0)
+          throw Error(
+              ErrorCode::kInvalidArgument,
+              "at the opt shapes '" + v.name + "' would have the dimension " + d.text() + " = " +
+                  std::to_string(*size) + "; give shapes that the model accepts with --shapes",
+              {.stage = "plan", .node = n.name, .op = n.op_text(), .tensor = v.name + " " + v.type.text()});
+    }
+  }
+
   void lower_node(const Node& n, int32_t index) {
+    check_sizes(n);
     bool host = n.num_captures > 0;
     for (const auto& [name, attr] : n.attrs)
       host |= std::holds_alternative<std::shared_ptr<Graph>>(attr) ||
