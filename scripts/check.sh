@@ -69,7 +69,7 @@ stage "documentation" docs
 stage "size" python3 scripts/size.py
 stage "configure" configure
 stage "build, warnings are errors" cmake --build build
-stage "clang-tidy on changed files" python3 scripts/tidy.py
+stage "clang-tidy on changed files" python3 scripts/tidy.py --seconds 300
 if [[ -f scripts/conformance.py ]]; then
   stage "ONNX conformance" .venv/bin/python scripts/conformance.py
 fi
