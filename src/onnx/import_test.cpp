@@ -307,11 +307,22 @@ TEST(Import, Dimensions) {
   EXPECT_NO_THROW(import_text(m.model()));
 }
 
-TEST(Import, DeclaredTypesThatContradictAreErrors) {
+TEST(Import, DeclaredShapesThatContradictAreWarnings) {
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"2", "4"}, std::vector<std::string>{"6"}}) {
+    ModelText m = ModelText::simple({node("Relu", {"x"}, {"y"}, {}, "n")});
+    m.outputs = {value("y", 1, wrong)};
+    ImportReport report;
+    const auto g = import_text(m.model(), &report);
+    EXPECT_EQ(g.graph->value(g.graph->outputs()[0]).type.text(), "f32[2,3]");
+    EXPECT_TRUE(has_issue(report, "warning", "but is inferred as f32[2,3]"));
+  }
+}
+
+TEST(Import, DeclaredElementTypesThatContradictAreErrors) {
   ModelText m = ModelText::simple({node("Relu", {"x"}, {"y"}, {}, "n")});
-  m.outputs = {value("y", 1, {"2", "4"})};
-  expect_refused(
-      m, "node 'n' op ai.onnx::Relu opset 17: output 0 'y' is declared f32[2,4] but is inferred as f32[2,3]");
+  m.outputs = {value("y", 7, {"2", "3"})};
+  expect_refused(m, "node 'n' op ai.onnx::Relu opset 17: output 0 (Y) is i64 but input 0 (X) is f32");
 }
 
 // Shapes that inference must not trust: an error names the node, nothing is dereferenced.

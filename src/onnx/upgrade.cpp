@@ -127,6 +127,33 @@ bool Importer::upgrade_node(ir::Graph& graph, ir::Node& node, const Origin& orig
   return true;
 }
 
+namespace {
+
+// Shapes that a file declares for a node's results are hearsay: edited models keep stale ones. Where they
+// alone keep inference from succeeding, they are forgotten. Element types are not: they decide what a kernel
+// computes.
+bool infer_undeclared(ir::Graph& graph, ir::Node& node) {
+  std::vector<std::optional<ir::Dims>> declared;
+  bool any = false;
+  for (const ir::ValueId id : node.outputs) {
+    declared.push_back(id == ir::kNoValue ? std::nullopt : graph.value(id).type.shape);
+    if (id == ir::kNoValue) continue;
+    any |= declared.back().has_value();
+    graph.value(id).type.shape.reset();
+  }
+  try {
+    if (any) ops::infer_node(graph, node);
+  } catch (const Error&) {
+    any = false;
+  }
+  if (!any)
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      if (node.outputs[i] != ir::kNoValue) graph.value(node.outputs[i]).type.shape = declared[i];
+  return any;
+}
+
+}  // namespace
+
 // Nodes are taken in execution order: an adapter knows the types of what comes before, as far as they can be
 // known.
 void Importer::upgrade(ir::Graph& graph) {
@@ -146,7 +173,11 @@ void Importer::upgrade(ir::Graph& graph) {
         try {
           ops::infer_node(graph, n);
         } catch (const Error& e) {
-          issues_.error(e.code(), {n.name, n.op_text(), origin.opset, {}}, e.message(), {}, e.where());
+          const Subject subject{n.name, n.op_text(), origin.opset, {}};
+          if (infer_undeclared(graph, n))
+            issues_.warning(subject, e.message() + "; what is inferred counts");
+          else
+            issues_.error(e.code(), subject, e.message(), {}, e.where());
         }
       }
     }
