@@ -201,7 +201,8 @@ std::vector<Tensor> run_one(const ir::Graph& graph, const ir::Node& node,
   if (node.num_captures > 0 || std::any_of(node.attrs.begin(), node.attrs.end(), [](const auto& a) {
         return std::holds_alternative<std::shared_ptr<ir::Graph>>(a.second);
       })) {
-    run_subgraph = [&, captures = all.subspan(num_own)](const ir::Graph& g, std::vector<Tensor> formals) {
+    run_subgraph = [&, captures = all.subspan(num_own)](const ir::Graph& g,
+                                                        const std::vector<Tensor>& formals) {
       return Run(g, options)(formals, captures);
     };
   }

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hone/error.h"
@@ -116,7 +117,7 @@ class KernelContext {
     return ir::attr_string(attrs, n, d);
   }
   std::vector<int64_t> get_ints(std::string_view n, std::vector<int64_t> d = {}) const {
-    return ir::attr_ints(attrs, n, d);
+    return ir::attr_ints(attrs, n, std::move(d));
   }
 };
 
